@@ -77,7 +77,7 @@ static void show_progress(const struct sending_end *end, const struct results *r
     char rate[QUANTITY_ROOM];
 
     quantity_bytes(size, last->size);
-    quantity_figure(rate, run_gbit_per_s(last));
+    quantity_figure(rate, run_figure(last, FIGURE_GBIT_PER_S));
     progress_show("%zu of %zu, about %.0f s left: %s, messages of %s: %s Gbit/s", done, all,
                   ceil(elapsed_s * (double)(all - done) / (double)done), last->transport, size,
                   rate);

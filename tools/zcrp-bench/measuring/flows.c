@@ -51,7 +51,7 @@ static double fairness(const struct run *runs, size_t count)
     double squares = 0;
 
     for (size_t i = 0; i < count; i++) {
-        double rate = run_gbit_per_s(&runs[i]);
+        double rate = run_figure(&runs[i], FIGURE_GBIT_PER_S);
 
         sum += rate;
         squares += rate * rate;

@@ -137,19 +137,6 @@ static int run_back(struct sending_end *end, struct transport *transport, struct
     return 0;
 }
 
-static struct round_trips trips_of(const struct histogram *histogram)
-{
-    return (struct round_trips){
-        .count = histogram->count,
-        .least_us = (double)histogram->least / 1e3,
-        .median_us = (double)histogram_quantile(histogram, 0.5) / 1e3,
-        .p90_us = (double)histogram_quantile(histogram, 0.9) / 1e3,
-        .p99_us = (double)histogram_quantile(histogram, 0.99) / 1e3,
-        .p999_us = (double)histogram_quantile(histogram, 0.999) / 1e3,
-        .most_us = (double)histogram->most / 1e3,
-    };
-}
-
 /* There and back. */
 static int run_trips(struct sending_end *end, struct contender *contender, struct job *job,
                      struct run *run)
@@ -158,10 +145,9 @@ static int run_trips(struct sending_end *end, struct contender *contender, struc
     struct record own;
     struct record other;
 
-    run->histogram = malloc(sizeof *run->histogram);
+    run->histogram = calloc(1, sizeof *run->histogram);
     if (run->histogram == NULL)
         return complain("no memory for a histogram: %s", strerror(ENOMEM));
-    histogram_init(run->histogram);
     record_begin(&own, there);
     if (ping_run(there, &contender->back, job, run->histogram) < 0)
         return job_failed(end);
@@ -172,7 +158,6 @@ static int run_trips(struct sending_end *end, struct contender *contender, struc
     note_job(run, job, (double)own.watch.wall_ns / 1e9);
     run->sender = end_of(&own);
     run->receiver = end_of(&other);
-    run->trips = trips_of(run->histogram);
     return 0;
 }
 

@@ -20,6 +20,13 @@ static void number(FILE *out, const char *key, bool is_known, double value)
         fprintf(out, ", \"%s\": null", key);
 }
 
+static void figures(FILE *out, const double figure[FIGURES], enum figure from, enum figure to,
+                    bool are_known)
+{
+    for (unsigned i = from; i <= to; i++)
+        number(out, figure_key((enum figure)i), are_known, figure[i]);
+}
+
 static void count(FILE *out, const char *key, bool is_known, uint64_t value)
 {
     if (is_known)
@@ -29,10 +36,10 @@ static void count(FILE *out, const char *key, bool is_known, uint64_t value)
 }
 
 /* Names are the program's and the kernel's own words: nothing in them needs an escape. */
-static void begin(FILE *out, const char *transport, const char *channel, uint64_t size)
+static void begin(FILE *out, const struct run *run)
 {
-    fprintf(out, "    {\"transport\": \"%s\", \"channel\": \"%s\"", transport, channel);
-    count(out, "size", true, size);
+    fprintf(out, "    {\"transport\": \"%s\", \"channel\": \"%s\"", run->transport, run->channel);
+    count(out, "size", true, run->size);
 }
 
 static void write_counts(FILE *out, const struct counts *counts)
@@ -74,30 +81,25 @@ static void write_histogram(FILE *out, const struct histogram *histogram)
     fputc(']', out);
 }
 
-static void write_trips(FILE *out, const struct round_trips *trips,
-                        const struct histogram *histogram)
+static void write_trips(FILE *out, const double figure[FIGURES], const struct run *run,
+                        bool is_whole)
 {
-    if (trips->count == 0) {
+    if (run->histogram == NULL) {
         fputs(", \"round_trip_us\": null", out);
         return;
     }
-    fprintf(out, ", \"round_trip_us\": {\"count\": %" PRIu64, trips->count);
-#define WRITE_TRIP(field, key) number(out, key, true, trips->field);
-    ROUND_TRIPS(WRITE_TRIP)
-#undef WRITE_TRIP
-    if (histogram != NULL)
-        write_histogram(out, histogram);
+    fprintf(out, ", \"round_trip_us\": {\"count\": %" PRIu64, run->histogram->count);
+    figures(out, figure, FIGURE_TRIP_LEAST, FIGURE_TRIP_MOST, true);
+    if (is_whole)
+        write_histogram(out, run->histogram);
     fputc('}', out);
 }
 
 /* Only of --peers: there a process has a thread or more. */
-static void write_peers(FILE *out, const struct peers_figures *figures)
+static void write_peers(FILE *out, const double figure[FIGURES])
 {
-    if (figures->sender_kib == 0 && figures->receiver_kib == 0)
-        return;
-#define WRITE_PEERS(field) number(out, #field, true, figures->field);
-    PEERS_FIGURES(WRITE_PEERS)
-#undef WRITE_PEERS
+    if (figure[FIGURE_SENDER_KIB] != 0 || figure[FIGURE_RECEIVER_KIB] != 0)
+        figures(out, figure, FIGURE_SENDER_THREADS, FIGURE_RECEIVER_KIB, true);
 }
 
 static const char *verdict_text(enum verdict verdict)
@@ -118,46 +120,46 @@ static void write_run(FILE *out, const struct run *run)
 {
     const struct counts *in = &run->receiver.counts;
     bool is_known = in->is_known;
+    double figure[FIGURES];
 
-    begin(out, run->transport, run->channel, run->size);
+    for (unsigned i = 0; i < FIGURES; i++)
+        figure[i] = run_figure(run, (enum figure)i);
+    begin(out, run);
     count(out, "count", true, run->count);
     count(out, "bytes", true, run->bytes);
     count(out, "depth", true, run->depth);
-    number(out, "seconds", true, run->seconds);
-    number(out, "gbit_per_s", true, run_gbit_per_s(run));
-    number(out, "msg_per_s", true, run_messages_per_s(run));
+    figures(out, figure, FIGURE_SECONDS, FIGURE_MESSAGES, true);
     fprintf(out, ", \"verified\": %s", verdict_text(run->verdict));
     count(out, "flows", true, run->flows);
-    number(out, "fairness", true, run->fairness);
-    write_end(out, "sender", &run->sender, run_sender_cpu_s_per_gb(run));
-    write_end(out, "receiver", &run->receiver, run_receiver_cpu_s_per_gb(run));
+    figures(out, figure, FIGURE_FAIRNESS, FIGURE_FAIRNESS, true);
+    write_end(out, "sender", &run->sender, figure[FIGURE_SENDER_CPU]);
+    write_end(out, "receiver", &run->receiver, figure[FIGURE_RECEIVER_CPU]);
     count(out, "units", is_known, in->value[COUNT_units]);
     count(out, "repeated_units", is_known, run->sender.counts.value[COUNT_units_repeated]);
     count(out, "in_place_units", is_known, in->value[COUNT_units_in_place]);
     count(out, "moved_bytes", is_known, in->value[COUNT_bytes_moved]);
     count(out, "lost_units", is_known, in->value[COUNT_units_lost]);
-    number(out, "system_calls_per_gb", is_known, run_system_calls_per_gb(run));
-    number(out, "acknowledgements_per_burst", is_known, run_acknowledgements_per_burst(run));
-    write_trips(out, &run->trips, run->histogram);
-    write_peers(out, &run->peers);
+    figures(out, figure, FIGURE_SYSTEM_CALLS, FIGURE_ACKNOWLEDGEMENTS, is_known);
+    write_trips(out, figure, run, true);
+    write_peers(out, figure);
     fputc('}', out);
 }
 
 static void write_summary(FILE *out, const struct summary *summary)
 {
-    begin(out, summary->transport, summary->channel, summary->size);
-    number(out, "gbit_per_s", true, summary->gbit_per_s);
+    const double *figure = summary->figure;
+    const struct run *first = summary->first;
+
+    begin(out, first);
+    figures(out, figure, FIGURE_GBIT_PER_S, FIGURE_GBIT_PER_S, true);
     number(out, "least", true, summary->least);
     number(out, "most", true, summary->most);
-    number(out, "msg_per_s", true, summary->messages_per_s);
-    number(out, "cpu_s_per_gb", true, summary->cpu_s_per_gb);
-    number(out, "sender_cpu_s_per_gb", true, summary->sender_cpu_s_per_gb);
-    number(out, "receiver_cpu_s_per_gb", true, summary->receiver_cpu_s_per_gb);
-    number(out, "in_place", summary->has_counts, summary->in_place);
+    figures(out, figure, FIGURE_MESSAGES, FIGURE_RECEIVER_CPU, true);
+    figures(out, figure, FIGURE_IN_PLACE, FIGURE_IN_PLACE, first->receiver.counts.is_known);
     number(out, "ratio_to_tcp", summary->has_ratio, summary->ratio_to_tcp);
-    number(out, "fairness", true, summary->fairness);
-    write_trips(out, &summary->trips, NULL);
-    write_peers(out, &summary->peers);
+    figures(out, figure, FIGURE_FAIRNESS, FIGURE_FAIRNESS, true);
+    write_trips(out, figure, first, false);
+    write_peers(out, figure);
     fputc('}', out);
 }
 
@@ -219,30 +221,21 @@ static void write_circumstances(FILE *out, char *const *command)
     fputs("],\n", out);
 }
 
-static void write_keys(FILE *out, const struct settings *settings)
-{
-    if (settings->keys != RUN_KEYS_NONE)
-        fprintf(out, "  \"keys\": \"%s\",\n", run_keys_names[settings->keys]);
-    else
-        fputs("  \"keys\": null,\n", out);
-}
-
-static void write_seed(FILE *out, uint64_t seed)
-{
-    if (seed != 0)
-        fprintf(out, "  \"seed\": %" PRIu64 ",\n", seed);
-    else
-        fputs("  \"seed\": null,\n", out);
-}
-
 void json_write(FILE *out, const struct results *results)
 {
     size_t summaries = results->sizes * results->transports;
+    uint64_t keys = results->options->settings.keys;
 
     fputs("{\n", out);
     write_circumstances(out, results->options->command);
-    write_keys(out, &results->options->settings);
-    write_seed(out, results->seed);
+    if (keys != RUN_KEYS_NONE)
+        fprintf(out, "  \"keys\": \"%s\",\n", run_keys_names[keys]);
+    else
+        fputs("  \"keys\": null,\n", out);
+    if (results->seed != 0)
+        fprintf(out, "  \"seed\": %" PRIu64 ",\n", results->seed);
+    else
+        fputs("  \"seed\": null,\n", out);
     fputs("  \"runs\": [\n", out);
     for (size_t i = 0; i < results_count(results); i++) {
         write_run(out, &results->runs[i]);

@@ -23,98 +23,143 @@ double statistics_median(double *values, size_t count)
     return (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
+/* ---- a histogram ---- */
+
+enum { TOGETHER = HISTOGRAM_PART / 8 }; /* buckets that are shown as one */
+
+static unsigned bucket_of(uint64_t ns)
+{
+    unsigned power = 0;
+
+    while (ns >> power >= 2 * (uint64_t)HISTOGRAM_PART)
+        power++;
+    if (ns < HISTOGRAM_PART)
+        return (unsigned)ns;
+    if (power + 1 >= HISTOGRAM_POWERS)
+        return HISTOGRAM_BUCKETS - 1;
+    return (power + 1) * HISTOGRAM_PART + (unsigned)((ns >> power) - HISTOGRAM_PART);
+}
+
+/* The shortest duration in a bucket. */
+static uint64_t start_of(unsigned bucket)
+{
+    unsigned power = bucket / HISTOGRAM_PART;
+    uint64_t within = bucket % HISTOGRAM_PART;
+
+    return power == 0 ? within : (within + HISTOGRAM_PART) << (power - 1);
+}
+
+static uint64_t middle_of(unsigned bucket)
+{
+    return (start_of(bucket) + start_of(bucket + 1)) / 2;
+}
+
+void histogram_add(struct histogram *histogram, uint64_t ns)
+{
+    if (histogram->count++ == 0 || ns < histogram->least)
+        histogram->least = ns;
+    histogram->bucket[bucket_of(ns)]++;
+    if (ns > histogram->most)
+        histogram->most = ns;
+}
+
+/* The middle of the bucket below or in which a share (0 .. 1) of all durations lies. There has to
+ * be one. */
+static uint64_t quantile(const struct histogram *histogram, double share)
+{
+    uint64_t before = (uint64_t)(share * (double)histogram->count);
+    uint64_t seen = 0;
+    unsigned bucket = 0;
+
+    while (bucket < HISTOGRAM_BUCKETS - 1 && (seen += histogram->bucket[bucket]) <= before)
+        bucket++;
+    return middle_of(bucket);
+}
+
+bool histogram_next(const struct histogram *histogram, struct histogram_part *part)
+{
+    while (part->bucket < HISTOGRAM_BUCKETS) {
+        part->from = start_of(part->bucket);
+        part->count = 0;
+        for (unsigned i = 0; i < TOGETHER; i++)
+            part->count += histogram->bucket[part->bucket++];
+        part->to = start_of(part->bucket);
+        if (part->count > 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- a run ---- */
+
 static double gigabytes(const struct run *run)
 {
     return (double)run->bytes / 1e9;
 }
 
-static double share(uint64_t part, uint64_t whole)
+static double cpu_s_per_gb(const struct run *run, const struct run_end *end)
 {
-    return whole > 0 ? (double)part / (double)whole : 0;
+    return end->cpu_s / gigabytes(run);
 }
 
-double run_gbit_per_s(const struct run *run)
+static double share(const struct run_end *end, enum count part, enum count whole)
 {
-    return 8 * gigabytes(run) / run->seconds;
+    const uint64_t *counts = end->counts.value;
+
+    return counts[whole] > 0 ? (double)counts[part] / (double)counts[whole] : 0;
 }
 
-double run_messages_per_s(const struct run *run)
-{
-    return (double)run->count / run->seconds;
-}
-
-double run_sender_cpu_s_per_gb(const struct run *run)
-{
-    return run->sender.cpu_s / gigabytes(run);
-}
-
-double run_receiver_cpu_s_per_gb(const struct run *run)
-{
-    return run->receiver.cpu_s / gigabytes(run);
-}
-
-double run_in_place(const struct run *run)
-{
-    const uint64_t *counts = run->receiver.counts.value;
-
-    return share(counts[COUNT_units_in_place], counts[COUNT_units]);
-}
-
-double run_system_calls_per_gb(const struct run *run)
+/* On the channel, of both ends. */
+static double system_calls(const struct run *run)
 {
     return (double)(run->sender.counts.value[COUNT_system_calls] +
-                    run->receiver.counts.value[COUNT_system_calls]) /
-           gigabytes(run);
+                    run->receiver.counts.value[COUNT_system_calls]);
 }
 
-double run_acknowledgements_per_burst(const struct run *run)
+/* The time that a share of the round trips took at most. */
+static double trip_us(const struct run *run, double share_of_trips)
 {
-    const uint64_t *counts = run->receiver.counts.value;
+    const struct histogram *trips = run->histogram;
 
-    return share(counts[COUNT_acknowledgements], counts[COUNT_bursts]);
+    if (trips == NULL)
+        return 0;
+    if (share_of_trips == 0)
+        return (double)trips->least / 1e3;
+    return (double)(share_of_trips < 1 ? quantile(trips, share_of_trips) : trips->most) / 1e3;
 }
 
-static double cpu_s_per_gb(const struct run *run)
+double run_figure(const struct run *run, enum figure which)
 {
-    return run_sender_cpu_s_per_gb(run) + run_receiver_cpu_s_per_gb(run);
-}
-
-static double repeated(const struct run *run)
-{
-    return (double)run->sender.counts.value[COUNT_units_repeated];
-}
-
-static double lost(const struct run *run)
-{
-    return (double)run->receiver.counts.value[COUNT_units_lost];
-}
-
-static double fairness(const struct run *run)
-{
-    return run->fairness;
-}
-
-#define ROUND_TRIP_FIGURE(field, key)                                                              \
-    static double field(const struct run *run)                                                     \
-    {                                                                                              \
-        return run->trips.field;                                                                   \
+    switch (which) {
+#define FIGURE_VALUE(name, key, value)                                                             \
+    case FIGURE_##name:                                                                            \
+        return value;
+        RUN_FIGURES(FIGURE_VALUE)
+#undef FIGURE_VALUE
+    case FIGURES:
+        break;
     }
-ROUND_TRIPS(ROUND_TRIP_FIGURE)
-#undef ROUND_TRIP_FIGURE
+    return 0;
+}
 
-#define PEERS_FIGURE(field)                                                                        \
-    static double field(const struct run *run)                                                     \
-    {                                                                                              \
-        return run->peers.field;                                                                   \
-    }
-PEERS_FIGURES(PEERS_FIGURE)
-#undef PEERS_FIGURE
+const char *figure_key(enum figure which)
+{
+    static const char *const keys[FIGURES] = {
+#define FIGURE_KEY(name, key, value) key,
+        RUN_FIGURES(FIGURE_KEY)
+#undef FIGURE_KEY
+    };
+
+    return keys[which];
+}
 
 /* What ratios are made of. */
 static double cost(const struct run *run)
 {
-    return run->trips.count > 0 ? run->trips.median_us : run->seconds / gigabytes(run);
+    return run->histogram != NULL ? trip_us(run, 0.5) : run->seconds / gigabytes(run);
 }
+
+/* ---- all runs ---- */
 
 int results_init(struct results *results, size_t sizes, size_t repeats, size_t transports)
 {
@@ -154,7 +199,7 @@ size_t results_count(const struct results *results)
 
 bool results_are_round_trips(const struct results *results)
 {
-    return results->runs[0].trips.count > 0;
+    return results->runs[0].histogram != NULL;
 }
 
 /* The column of a transport; results->transports if it does not take part. */
@@ -175,12 +220,12 @@ static size_t find_tcp(const struct results *results)
     return best < results->transports ? best : find(results, "tcp:", strlen("tcp:"));
 }
 
-/* The median of a figure over the repeats. */
+/* The median of a figure over the repeats; leaves these sorted. */
 static double median_of(const struct results *results, size_t size, size_t transport,
-                        double (*figure)(const struct run *))
+                        enum figure which)
 {
     for (size_t i = 0; i < results->repeats; i++)
-        results->values[i] = figure(results_run(results, size, i, transport));
+        results->values[i] = run_figure(results_run(results, size, i, transport), which);
     return statistics_median(results->values, results->repeats);
 }
 
@@ -193,51 +238,20 @@ static double median_ratio(const struct results *results, size_t size, size_t tr
     return statistics_median(results->values, results->repeats);
 }
 
-/* The least and the most of the repeats. median_of leaves the values sorted. */
-static void set_spread(const struct results *results, size_t size, size_t transport,
-                       struct summary *summary)
-{
-    bool are_trips = results_are_round_trips(results);
-
-    (void)median_of(results, size, transport, are_trips ? median_us : run_gbit_per_s);
-    summary->least = results->values[0];
-    summary->most = results->values[results->repeats - 1];
-}
-
 struct summary results_summary(const struct results *results, size_t size, size_t transport)
 {
-    const struct run *first = results_run(results, size, 0, transport);
     size_t tcp = find_tcp(results);
     struct summary summary = {
-        .transport = first->transport,
-        .channel = first->channel,
-        .size = first->size,
-        .flows = first->flows,
-        .has_counts = first->receiver.counts.is_known,
-        .has_peers = results->options != NULL && results->options->peers > 0,
+        .first = results_run(results, size, 0, transport),
         .has_ratio = tcp < results->transports,
     };
 
-    summary.gbit_per_s = median_of(results, size, transport, run_gbit_per_s);
-    summary.messages_per_s = median_of(results, size, transport, run_messages_per_s);
-    summary.sender_cpu_s_per_gb = median_of(results, size, transport, run_sender_cpu_s_per_gb);
-    summary.receiver_cpu_s_per_gb = median_of(results, size, transport, run_receiver_cpu_s_per_gb);
-    summary.cpu_s_per_gb = median_of(results, size, transport, cpu_s_per_gb);
-    summary.in_place = median_of(results, size, transport, run_in_place);
-    summary.repeated = median_of(results, size, transport, repeated);
-    summary.lost = median_of(results, size, transport, lost);
-    summary.fairness = median_of(results, size, transport, fairness);
-    summary.peers = (struct peers_figures){
-#define PEERS_MEDIAN(field) .field = median_of(results, size, transport, field),
-        PEERS_FIGURES(PEERS_MEDIAN)
-#undef PEERS_MEDIAN
-    };
-    summary.trips = (struct round_trips){.count = first->trips.count,
-#define ROUND_TRIP_MEDIAN(field, key) .field = median_of(results, size, transport, field),
-                                         ROUND_TRIPS(ROUND_TRIP_MEDIAN)
-#undef ROUND_TRIP_MEDIAN
-    };
-    set_spread(results, size, transport, &summary);
+    for (unsigned i = 0; i < FIGURES; i++)
+        summary.figure[i] = median_of(results, size, transport, (enum figure)i);
+    (void)median_of(results, size, transport,
+                    results_are_round_trips(results) ? FIGURE_TRIP_MEDIAN : FIGURE_GBIT_PER_S);
+    summary.least = results->values[0];
+    summary.most = results->values[results->repeats - 1];
     if (summary.has_ratio)
         summary.ratio_to_tcp = median_ratio(results, size, transport, tcp);
     return summary;

@@ -9,34 +9,42 @@
 #include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/transport.h"
 
-/* Of ping: percentiles, by the share of the round trips that took no longer. X(field, key in JSON)
- */
-#define ROUND_TRIPS(X)                                                                             \
-    X(least_us, "min")                                                                             \
-    X(median_us, "median")                                                                         \
-    X(p90_us, "p90")                                                                               \
-    X(p99_us, "p99")                                                                               \
-    X(p999_us, "p99_9")                                                                            \
-    X(most_us, "max")
-
-struct round_trips {
-    uint64_t count; /* 0: no ping */
-#define ROUND_TRIP_FIELD(field, key) double field;
-    ROUND_TRIPS(ROUND_TRIP_FIELD)
-#undef ROUND_TRIP_FIELD
+/* How often which duration occurred, to within 1.6 %, in constant memory: buckets of equal width
+ * between one power of two and the next.
+ *
+ *      0 1 2 ... 63 | 64 65 ... 127 | 128 130 ... 254 | 256 260 ... 508 | ...
+ *       64 of 1 ns  |   64 of 1 ns  |     64 of 2 ns  |    64 of 4 ns   */
+enum {
+    HISTOGRAM_PART = 64,
+    HISTOGRAM_POWERS = 36,
+    HISTOGRAM_BUCKETS = HISTOGRAM_PART * HISTOGRAM_POWERS
 };
 
-/* What --peers finds out about the two processes beside the rest; all 0 without it. */
-#define PEERS_FIGURES(X)                                                                           \
-    X(sender_threads)                                                                              \
-    X(receiver_threads)                                                                            \
-    X(sender_kib)                                                                                  \
-    X(receiver_kib)
+/* Of zeros at first. */
+struct histogram {
+    uint64_t count;
+    uint64_t least; /* exact, as `most` */
+    uint64_t most;
+    uint64_t bucket[HISTOGRAM_BUCKETS];
+};
 
+/* Longer ones than fit, over half an hour, count as the longest that does. */
+void histogram_add(struct histogram *histogram, uint64_t ns);
+
+/* A part of the durations: eight make a power of two, which is enough to print. */
+struct histogram_part {
+    unsigned bucket; /* behind it; 0: none yet */
+    uint64_t from, to, count;
+};
+
+/* Moves *part on, from one of zeros, to the next in which durations occurred, shortest first: those
+ * from `from` on and below `to`. False if there are no more. */
+bool histogram_next(const struct histogram *histogram, struct histogram_part *part);
+
+/* What --peers finds out about the two processes beside the rest; all 0 without it. */
 struct peers_figures {
-#define PEERS_FIGURE_FIELD(field) double field;
-    PEERS_FIGURES(PEERS_FIGURE_FIELD) /* threads beside the program's; KiB resident for each peer */
-#undef PEERS_FIGURE_FIELD
+    double sender_threads, receiver_threads; /* beside the program's */
+    double sender_kib, receiver_kib;         /* resident for each peer */
 };
 
 /* What one end did. */
@@ -57,26 +65,49 @@ struct run {
     double seconds; /* at the receiving end: from before the first receive to after the last wait */
     struct run_end sender, receiver;
     enum verdict verdict;
-    struct round_trips trips;
-    struct histogram *histogram; /* of the trips; NULL: no ping */
+    struct histogram *histogram; /* of round trips; NULL: no ping */
     uint64_t flows;              /* at once, that all this is the sum of */
     double fairness;             /* Jain's index of their rates, 1 / flows .. 1 */
     struct peers_figures peers;
 };
 
-double run_gbit_per_s(const struct run *run);
-double run_messages_per_s(const struct run *run);
-double run_sender_cpu_s_per_gb(const struct run *run);
-double run_receiver_cpu_s_per_gb(const struct run *run);
+/* What a run comes to: X(name, key in JSON, its value by the functions of results.c). JSON, the
+ * table and --stats take their figures from here. */
+#define RUN_FIGURES(X)                                                                             \
+    X(SECONDS, "seconds", run->seconds)                                                            \
+    X(GBIT_PER_S, "gbit_per_s", 8 * gigabytes(run) / run->seconds)                                 \
+    X(MESSAGES, "msg_per_s", (double)run->count / run->seconds)                                    \
+    X(CPU, "cpu_s_per_gb", cpu_s_per_gb(run, &run->sender) + cpu_s_per_gb(run, &run->receiver))    \
+    X(SENDER_CPU, "sender_cpu_s_per_gb", cpu_s_per_gb(run, &run->sender))                          \
+    X(RECEIVER_CPU, "receiver_cpu_s_per_gb", cpu_s_per_gb(run, &run->receiver))                    \
+    X(IN_PLACE, "in_place", share(&run->receiver, COUNT_units_in_place, COUNT_units))              \
+    X(REPEATED, "repeated_units", (double)run->sender.counts.value[COUNT_units_repeated])          \
+    X(LOST, "lost_units", (double)run->receiver.counts.value[COUNT_units_lost])                    \
+    X(SYSTEM_CALLS, "system_calls_per_gb", system_calls(run) / gigabytes(run))                     \
+    X(ACKNOWLEDGEMENTS, "acknowledgements_per_burst",                                              \
+      share(&run->receiver, COUNT_acknowledgements, COUNT_bursts))                                 \
+    X(FAIRNESS, "fairness", run->fairness)                                                         \
+    X(TRIP_LEAST, "min", trip_us(run, 0))                                                          \
+    X(TRIP_MEDIAN, "median", trip_us(run, 0.5))                                                    \
+    X(TRIP_P90, "p90", trip_us(run, 0.9))                                                          \
+    X(TRIP_P99, "p99", trip_us(run, 0.99))                                                         \
+    X(TRIP_P999, "p99_9", trip_us(run, 0.999))                                                     \
+    X(TRIP_MOST, "max", trip_us(run, 1))                                                           \
+    X(SENDER_THREADS, "sender_threads", run->peers.sender_threads)                                 \
+    X(RECEIVER_THREADS, "receiver_threads", run->peers.receiver_threads)                           \
+    X(SENDER_KIB, "sender_kib", run->peers.sender_kib)                                             \
+    X(RECEIVER_KIB, "receiver_kib", run->peers.receiver_kib)
 
-/* Share of the units that landed where they belong, 0 .. 1. */
-double run_in_place(const struct run *run);
+enum figure {
+#define FIGURE_INDEX(name, key, value) FIGURE_##name,
+    RUN_FIGURES(FIGURE_INDEX)
+#undef FIGURE_INDEX
+        FIGURES
+};
 
-/* System calls on the channel for each GB, of both ends. */
-double run_system_calls_per_gb(const struct run *run);
+double run_figure(const struct run *run, enum figure which);
 
-/* Acknowledgements for each burst that arrived. */
-double run_acknowledgements_per_burst(const struct run *run);
+const char *figure_key(enum figure which);
 
 /* Measurements in the order they were made: for each size, `repeats` times each transport in turn.
  */
@@ -90,29 +121,14 @@ struct results {
     double *values; /* room for one figure of each repeat */
 };
 
-/* Medians over the repeats of one size and transport. */
+/* What the repeats of one size and transport come to. */
 struct summary {
-    const char *transport;
-    const char *channel;
-    uint64_t size;
-    double gbit_per_s;
-    double least, most; /* of the repeats: Gbit/s, or the median round trip in us */
-    double messages_per_s;
-    double sender_cpu_s_per_gb;
-    double receiver_cpu_s_per_gb;
-    double cpu_s_per_gb; /* both ends */
-    double in_place;     /* share of the units */
-    double repeated;     /* units */
-    double lost;         /* units, for good: only udp-limit loses any */
-    uint64_t flows;
-    double fairness;
-    struct peers_figures peers; /* medians */
-    bool has_counts;            /* in_place, repeated and lost are known */
-    bool has_peers;
+    const struct run *first;
+    double figure[FIGURES]; /* medians */
+    double least, most;     /* of the repeats: Gbit/s, or the median round trip in us */
     bool has_ratio;
     double ratio_to_tcp; /* median of the ratios of each measurement to TCP's of the same turn: of
                             speed; of ping, of how many medians of ZCRP's fit into TCP's */
-    struct round_trips trips; /* medians */
 };
 
 /* 0, or -1 with a complaint. */

@@ -4,29 +4,16 @@
 #include "common/quantity.h"
 #include "zcrp-bench/results/report.h"
 
-enum { COLUMNS = 12, CELL = 40, GAP = 2 };
+enum { CELL = 40, GAP = 2 };
 
-struct line {
-    char cells[COLUMNS][CELL];
-};
-
-static const struct line trip_headings[2] = {
-    {{"", "", "", "round trip, us:", "", "", "", "", "", "median,", "ratio"}},
-    {{"transport", "channel", "size", "least", "median", "90 %", "99 %", "99.9 %", "most",
-      "least..most", "to TCP"}},
-};
-
-static const struct line rate_headings[2] = {
-    {{"", "", "", "", "Gbit/s,", "", "CPU s/GB", "CPU s/GB", "in", "units", "ratio", "Jain's"}},
-    {{"transport", "channel", "size", "Gbit/s", "least..most", "messages/s", "sender", "receiver",
-      "place", "repeated", "to TCP", "index"}},
-};
-
-static const struct line peers_headings[2] = {
-    {{"", "", "", "", "Gbit/s,", "", "CPU s/GB", "CPU s/GB", "library's", "KiB", "ratio",
-      "Jain's"}},
-    {{"transport", "channel", "size", "Gbit/s", "least..most", "messages/s", "sender", "receiver",
-      "threads", "a peer", "to TCP", "index"}},
+/* Which tables a column belongs to. */
+enum {
+    RATES = 1,
+    FLOWS = 2, /* rates, of several flows */
+    PEERS_RATES = 4,
+    TRIPS = 8,
+    ALL_RATES = RATES | FLOWS | PEERS_RATES,
+    ALL = ALL_RATES | TRIPS,
 };
 
 static void figure(char cell[CELL], bool is_known, double value)
@@ -37,36 +24,23 @@ static void figure(char cell[CELL], bool is_known, double value)
         snprintf(cell, CELL, "-");
 }
 
-static void percent(char cell[CELL], bool is_known, double share)
+static void write_transport(char cell[CELL], const struct summary *summary)
 {
-    /* Cut, not rounded: 100 % is said of all units only. */
-    double tenths = (double)(long)(share * 1000);
-
-    if (is_known)
-        snprintf(cell, CELL, share < 1 ? "%.1f %%" : "%.0f %%", tenths / 10);
-    else
-        snprintf(cell, CELL, "-");
+    snprintf(cell, CELL, "%s", summary->first->transport);
 }
 
-static void units(char cell[CELL], const struct summary *summary)
+static void write_channel(char cell[CELL], const struct summary *summary)
 {
-    if (!summary->has_counts)
-        snprintf(cell, CELL, "-");
-    else if (summary->lost > 0)
-        snprintf(cell, CELL, "%.0f lost", summary->lost);
-    else
-        snprintf(cell, CELL, "%.0f", summary->repeated);
+    snprintf(cell, CELL, "%s", summary->first->channel);
 }
 
-static void names(struct line *line, const struct summary *summary)
+static void write_size(char cell[CELL], const struct summary *summary)
 {
-    snprintf(line->cells[0], CELL, "%s", summary->transport);
-    snprintf(line->cells[1], CELL, "%s", summary->channel);
-    quantity_bytes(line->cells[2], summary->size);
+    quantity_bytes(cell, summary->first->size);
 }
 
 /* How far the repeats lie apart. */
-static void spread(char cell[CELL], const struct summary *summary)
+static void write_spread(char cell[CELL], const struct summary *summary)
 {
     char least[QUANTITY_ROOM];
     char most[QUANTITY_ROOM];
@@ -76,113 +50,143 @@ static void spread(char cell[CELL], const struct summary *summary)
     snprintf(cell, CELL, "%.16s..%.16s", least, most);
 }
 
-static struct line rate_line(const struct summary *summary)
+/* Cut, not rounded: 100 % is said of all units only. */
+static void write_place(char cell[CELL], const struct summary *summary)
 {
-    struct line line = {0};
+    double share = summary->figure[FIGURE_IN_PLACE];
+    double tenths = (double)(long)(share * 1000);
 
-    names(&line, summary);
-    figure(line.cells[3], true, summary->gbit_per_s);
-    spread(line.cells[4], summary);
-    figure(line.cells[5], true, summary->messages_per_s);
-    figure(line.cells[6], true, summary->sender_cpu_s_per_gb);
-    figure(line.cells[7], true, summary->receiver_cpu_s_per_gb);
-    if (summary->has_peers) {
-        snprintf(line.cells[8], CELL, "%.0f, %.0f", summary->peers.sender_threads,
-                 summary->peers.receiver_threads);
-        snprintf(line.cells[9], CELL, "%.0f, %.0f", summary->peers.sender_kib,
-                 summary->peers.receiver_kib);
-    } else {
-        percent(line.cells[8], summary->has_counts, summary->in_place);
-        units(line.cells[9], summary);
-    }
-    figure(line.cells[10], summary->has_ratio, summary->ratio_to_tcp);
-    if (summary->flows > 1 || summary->has_peers)
-        snprintf(line.cells[11], CELL, "%.3f", summary->fairness);
-    return line;
+    if (summary->first->receiver.counts.is_known)
+        snprintf(cell, CELL, share < 1 ? "%.1f %%" : "%.0f %%", tenths / 10);
+    else
+        snprintf(cell, CELL, "-");
 }
 
-static struct line trip_line(const struct summary *summary)
+static void write_units(char cell[CELL], const struct summary *summary)
 {
-    struct line line = {0};
-    size_t column = 3;
-
-    names(&line, summary);
-#define TRIP_CELL(field, key) figure(line.cells[column++], true, summary->trips.field);
-    ROUND_TRIPS(TRIP_CELL)
-#undef TRIP_CELL
-    spread(line.cells[column++], summary);
-    figure(line.cells[column], summary->has_ratio, summary->ratio_to_tcp);
-    return line;
+    if (!summary->first->receiver.counts.is_known)
+        snprintf(cell, CELL, "-");
+    else if (summary->figure[FIGURE_LOST] > 0)
+        snprintf(cell, CELL, "%.0f lost", summary->figure[FIGURE_LOST]);
+    else
+        snprintf(cell, CELL, "%.0f", summary->figure[FIGURE_REPEATED]);
 }
 
-static void widen(int widths[COLUMNS], const struct line *line)
+static void write_threads(char cell[CELL], const struct summary *summary)
 {
-    for (int i = 0; i < COLUMNS; i++) {
-        int width = (int)strlen(line->cells[i]);
+    snprintf(cell, CELL, "%.0f, %.0f", summary->figure[FIGURE_SENDER_THREADS],
+             summary->figure[FIGURE_RECEIVER_THREADS]);
+}
 
-        if (width > widths[i])
-            widths[i] = width;
+static void write_kib(char cell[CELL], const struct summary *summary)
+{
+    snprintf(cell, CELL, "%.0f, %.0f", summary->figure[FIGURE_SENDER_KIB],
+             summary->figure[FIGURE_RECEIVER_KIB]);
+}
+
+static void write_ratio(char cell[CELL], const struct summary *summary)
+{
+    figure(cell, summary->has_ratio, summary->ratio_to_tcp);
+}
+
+static void write_fairness(char cell[CELL], const struct summary *summary)
+{
+    snprintf(cell, CELL, "%.3f", summary->figure[FIGURE_FAIRNESS]);
+}
+
+static const struct column {
+    const char *headings[2];
+    unsigned tables;
+    void (*write)(char cell[CELL], const struct summary *summary); /* NULL: the figure */
+    enum figure figure;
+} columns[] = {
+    {{"", "transport"}, ALL, .write = write_transport},
+    {{"", "channel"}, ALL, .write = write_channel},
+    {{"", "size"}, ALL, .write = write_size},
+    {{"round trip, us:", "least"}, TRIPS, .figure = FIGURE_TRIP_LEAST},
+    {{"", "median"}, TRIPS, .figure = FIGURE_TRIP_MEDIAN},
+    {{"", "90 %"}, TRIPS, .figure = FIGURE_TRIP_P90},
+    {{"", "99 %"}, TRIPS, .figure = FIGURE_TRIP_P99},
+    {{"", "99.9 %"}, TRIPS, .figure = FIGURE_TRIP_P999},
+    {{"", "most"}, TRIPS, .figure = FIGURE_TRIP_MOST},
+    {{"median,", "least..most"}, TRIPS, .write = write_spread},
+    {{"", "Gbit/s"}, ALL_RATES, .figure = FIGURE_GBIT_PER_S},
+    {{"Gbit/s,", "least..most"}, ALL_RATES, .write = write_spread},
+    {{"", "messages/s"}, ALL_RATES, .figure = FIGURE_MESSAGES},
+    {{"CPU s/GB", "sender"}, ALL_RATES, .figure = FIGURE_SENDER_CPU},
+    {{"CPU s/GB", "receiver"}, ALL_RATES, .figure = FIGURE_RECEIVER_CPU},
+    {{"in", "place"}, RATES | FLOWS, .write = write_place},
+    {{"units", "repeated"}, RATES | FLOWS, .write = write_units},
+    {{"library's", "threads"}, PEERS_RATES, .write = write_threads},
+    {{"KiB", "a peer"}, PEERS_RATES, .write = write_kib},
+    {{"ratio", "to TCP"}, ALL, .write = write_ratio},
+    {{"Jain's", "index"}, FLOWS | PEERS_RATES, .write = write_fairness},
+};
+
+enum { COLUMNS = sizeof columns / sizeof *columns, NAMES = 2, HEADINGS = 2 };
+
+struct line {
+    char cells[COLUMNS][CELL]; /* empty where the column is of other tables */
+};
+
+static unsigned table_of(const struct results *results)
+{
+    if (results_are_round_trips(results))
+        return TRIPS;
+    if (results->options->peers > 0)
+        return PEERS_RATES;
+    return results->runs[0].flows > 1 ? FLOWS : RATES;
+}
+
+/* A heading, or what is below. */
+static struct line line_at(const struct results *results, size_t i, unsigned table)
+{
+    size_t which = i < HEADINGS ? 0 : i - HEADINGS;
+    struct summary summary =
+        results_summary(results, which / results->transports, which % results->transports);
+    struct line line = {0};
+
+    for (size_t n = 0; n < COLUMNS; n++) {
+        if ((columns[n].tables & table) == 0)
+            continue;
+        if (i < HEADINGS)
+            snprintf(line.cells[n], CELL, "%s", columns[n].headings[i]);
+        else if (columns[n].write != NULL)
+            columns[n].write(line.cells[n], &summary);
+        else
+            figure(line.cells[n], true, summary.figure[columns[n].figure]);
     }
+    return line;
 }
 
 /* Names to the left, numbers to the right. */
-static void write_line(FILE *out, const int widths[COLUMNS], const struct line *line)
-{
-    for (int i = 0; i < COLUMNS && widths[i] > 0; i++) {
-        int width = i < 2 ? -widths[i] : widths[i];
-
-        fprintf(out, "%*s%*s", i > 0 ? GAP : 0, "", width, line->cells[i]);
-    }
-    fputc('\n', out);
-}
-
-static struct line line_at(const struct results *results, size_t i)
-{
-    struct summary summary =
-        results_summary(results, i / results->transports, i % results->transports);
-
-    return summary.trips.count > 0 ? trip_line(&summary) : rate_line(&summary);
-}
-
 void table_write(FILE *out, const struct results *results)
 {
-    bool are_trips = results_are_round_trips(results);
-    size_t lines = results->sizes * results->transports;
+    size_t lines = HEADINGS + results->sizes * results->transports;
+    unsigned table = table_of(results);
     int widths[COLUMNS] = {0};
-    struct line headings[2];
-    struct line line;
 
-    bool are_peers = results->options->peers > 0;
-    memcpy(headings,
-           are_trips   ? trip_headings
-           : are_peers ? peers_headings
-                       : rate_headings,
-           sizeof headings);
-    for (size_t i = 0; i < 2 && results->runs[0].flows < 2 && !are_trips && !are_peers; i++)
-        headings[i].cells[COLUMNS - 1][0] = '\0';
-    for (size_t i = 0; i < 2; i++)
-        widen(widths, &headings[i]);
     for (size_t i = 0; i < lines; i++) {
-        line = line_at(results, i);
-        widen(widths, &line);
+        struct line line = line_at(results, i, table);
+
+        for (size_t n = 0; n < COLUMNS; n++) {
+            int width = (int)strlen(line.cells[n]);
+            widths[n] = width > widths[n] ? width : widths[n];
+        }
     }
-    for (size_t i = 0; i < 2; i++)
-        write_line(out, widths, &headings[i]);
     for (size_t i = 0; i < lines; i++) {
-        line = line_at(results, i);
-        write_line(out, widths, &line);
+        struct line line = line_at(results, i, table);
+
+        for (size_t n = 0; n < COLUMNS; n++) {
+            if (widths[n] > 0)
+                fprintf(out, "%*s%*s", n > 0 ? GAP : 0, "", n < NAMES ? -widths[n] : widths[n],
+                        line.cells[n]);
+        }
+        fputc('\n', out);
     }
 }
 
 enum { NAME_WIDTH = 26, FIGURE_WIDTH = 12 };
-
-static void write_figure(double value)
-{
-    char text[QUANTITY_ROOM];
-
-    quantity_figure(text, value);
-    printf("  %*s", FIGURE_WIDTH, text);
-}
 
 static void both(const char *name, uint64_t sender, uint64_t receiver, const char *text)
 {
@@ -190,11 +194,13 @@ static void both(const char *name, uint64_t sender, uint64_t receiver, const cha
            FIGURE_WIDTH, (unsigned long long)receiver, text);
 }
 
-static void one(const char *name, double value, const char *text)
+static void one(const struct run *run, enum figure which, const char *meaning)
 {
-    printf("  %-*s", NAME_WIDTH, name);
-    write_figure(value);
-    printf("  %*s  %s\n", FIGURE_WIDTH, "", text);
+    char text[QUANTITY_ROOM];
+
+    quantity_figure(text, run_figure(run, which));
+    printf("  %-*s  %*s  %*s  %s\n", NAME_WIDTH, figure_key(which), FIGURE_WIDTH, text,
+           FIGURE_WIDTH, "", meaning);
 }
 
 /* Counts of zero at both ends are passed over. */
@@ -208,8 +214,8 @@ static void write_stats(const struct run *run)
         if (sender != 0 || receiver != 0)
             both(counts_name((enum count)i), sender, receiver, counts_text((enum count)i));
     }
-    one("system_calls_per_gb", run_system_calls_per_gb(run), "both ends, on the channel");
-    one("acknowledgements_per_burst", run_acknowledgements_per_burst(run), "receiver's");
+    one(run, FIGURE_SYSTEM_CALLS, "both ends, on the channel");
+    one(run, FIGURE_ACKNOWLEDGEMENTS, "receiver's");
 }
 
 enum { BAR = 40 }; /* characters of the most frequent */

@@ -19,7 +19,6 @@
 
 #include "zcrp-bench/control/control.h"
 #include "zcrp-bench/control/settings.h"
-#include "zcrp-bench/job/histogram.h"
 #include "zcrp-bench/job/job.h"
 #include "zcrp-bench/job/record.h"
 
