@@ -27,10 +27,6 @@ void report_close(struct report *report);
  * fields are described in docs/zcrp-bench.1. Errors stay in the stream. */
 void json_write(FILE *out, const struct results *results);
 
-/* Writes the results for people: a table with one line for each size and transport, under a
- * heading. Errors stay in the stream. */
-void table_write(FILE *out, const struct results *results);
-
 /* Writes what --stats tells after a measurement, number `repeat` from 0. Writes nothing where
  * standard output is quiet or carries JSON. */
 void details_write(const struct options *options, const struct run *run, size_t repeat);
