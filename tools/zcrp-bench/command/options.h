@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "zcrp-bench/control/connection.h"
-#include "zcrp-bench/transports/contender.h"
+#include "zcrp-bench/ends/contender.h"
 
 enum {
     OPTIONS_MAX_SIZES = 64,

@@ -10,56 +10,12 @@
 #include "zcrp-bench/recording/recording.h"
 #include "zcrp-bench/results/report.h"
 
-enum { TRIALS = 3 };
-
-/* Tries a manner with messages of this size. */
-static int try_lane(struct sending_end *end, struct contender *contender, uint64_t size,
-                    double *s_a_byte)
-{
-    struct run trial;
-    struct job job;
-
-    if (measurement_trial(end, contender, size, &job) < 0 ||
-        measurement_run(end, contender, &job, &trial) < 0)
-        return -1;
-    *s_a_byte = trial.seconds / (double)trial.bytes;
-    return 0;
-}
-
-/* Tries each useful manner several times, in turns, and stays with the one of the least median. */
-static int choose_lane(struct sending_end *end, struct contender *contender, uint64_t size)
-{
-    double s_a_byte[MANNERS_MAX][TRIALS];
-    double least = INFINITY;
-    size_t best = 0;
-
-    for (size_t i = 0; contender->lane_count > 1 && i < TRIALS * contender->lane_count; i++) {
-        size_t lane = contender->lane = i % contender->lane_count;
-
-        if (contender_has_use(contender, lane, size) &&
-            try_lane(end, contender, size, &s_a_byte[lane][i / contender->lane_count]) < 0)
-            return -1;
-    }
-    for (size_t lane = 0; contender->lane_count > 1 && lane < contender->lane_count; lane++) {
-        double median = INFINITY;
-
-        if (contender_has_use(contender, lane, size))
-            median = statistics_median(s_a_byte[lane], TRIALS);
-        if (median < least) {
-            least = median;
-            best = lane;
-        }
-    }
-    contender->lane = best;
-    return 0;
-}
-
 static int choose_lanes(struct sending_end *end, uint64_t size)
 {
     if (end->options->is_ping)
         return 0;
     for (size_t i = 0; i < end->options->transport_count; i++) {
-        if (choose_lane(end, &end->contenders[i], size) < 0)
+        if (contender_choose(&end->contenders[i], end, size) < 0)
             return -1;
     }
     flows_follow(end);

@@ -4,7 +4,7 @@
 #ifndef BENCH_FLOWS_H
 #define BENCH_FLOWS_H
 
-#include "zcrp-bench/measuring/measurement.h"
+#include "zcrp-bench/ends/measurement.h"
 
 /* Closed flows; the caller frees them. NULL with a complaint. */
 struct sending_end *flows_create(const struct options *options);

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "zcrp-bench/measuring/measurement.h"
+#include "zcrp-bench/ends/measurement.h"
 
 /* All that has happened so far, over all flows. */
 struct reading {

@@ -80,7 +80,7 @@ struct transport_kind {
     /* Sending end, from any thread. NULL: nothing can be seen before the end of a job. */
     struct look (*look)(struct transport *transport);
 
-    /* Round trips (measuring/measurement.h); NULL: the kind has none. `ask` sends message n there;
+    /* Round trips (ends/measurement.c); NULL: the kind has none. `ask` sends message n there;
      * `hear` waits until it is back, says when that was, and makes room for a later one. One thread
      * may ask while another one hears. `expect`, where it is there, comes first. `pong` is the
      * other end's part: it says that it is ready, and sends each message back. `back` is NULL

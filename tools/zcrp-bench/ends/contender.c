@@ -1,5 +1,6 @@
-#include "zcrp-bench/transports/contender.h"
+#include "zcrp-bench/ends/contender.h"
 
+#include <math.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -8,11 +9,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "zcrp-bench/transports/transport.h"
+#include "zcrp-bench/ends/measurement.h"
 
 static const char available[] = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-enum { FEW_BYTES = 128 << 10 };
+enum { FEW_BYTES = 128 << 10, TRIALS = 3 };
 
 static void add(struct manner manners[MANNERS_MAX], size_t *count, const char *congestion,
                 uint64_t write_bytes)
@@ -145,7 +146,47 @@ void contender_close(struct contender *contender)
     transport_close(&contender->back);
 }
 
-bool contender_has_use(const struct contender *contender, size_t lane, uint64_t size)
+/* Only manners whose writes are smaller than the message are worth trying. */
+static bool has_use(const struct contender *contender, size_t lane, uint64_t size)
 {
     return contender->lanes[lane].manner.write_bytes < size;
+}
+
+static int try_lane(struct contender *contender, struct sending_end *end, uint64_t size,
+                    double *s_a_byte)
+{
+    struct run trial;
+    struct job job;
+
+    if (measurement_trial(end, contender, size, &job) < 0 ||
+        measurement_run(end, contender, &job, &trial) < 0)
+        return -1;
+    *s_a_byte = trial.seconds / (double)trial.bytes;
+    return 0;
+}
+
+int contender_choose(struct contender *contender, struct sending_end *end, uint64_t size)
+{
+    double s_a_byte[MANNERS_MAX][TRIALS];
+    size_t lanes = contender->lane_count;
+    double least = INFINITY;
+    size_t best = 0;
+
+    for (size_t i = 0; lanes > 1 && i < TRIALS * lanes; i++) {
+        contender->lane = i % lanes;
+        if (has_use(contender, i % lanes, size) &&
+            try_lane(contender, end, size, &s_a_byte[i % lanes][i / lanes]) < 0)
+            return -1;
+    }
+    for (size_t lane = 0; lanes > 1 && lane < lanes; lane++) {
+        double median =
+            has_use(contender, lane, size) ? statistics_median(s_a_byte[lane], TRIALS) : INFINITY;
+
+        if (median < least) {
+            least = median;
+            best = lane;
+        }
+    }
+    contender->lane = best;
+    return 0;
 }

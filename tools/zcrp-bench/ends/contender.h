@@ -53,9 +53,11 @@ int contender_open(struct contender *contender, const struct choice *choice, enu
 
 void contender_close(struct contender *contender);
 
-/* Whether a lane is worth trying with messages of `size`: one whose writes are smaller than that.
- */
-bool contender_has_use(const struct contender *contender, size_t lane, uint64_t size);
+struct sending_end;
+
+/* Tries each manner several times with messages of `size`, in turns, and stays with the one of the
+ * least median. 0, or -1 with a complaint. */
+int contender_choose(struct contender *contender, struct sending_end *end, uint64_t size);
 
 static inline struct transport *contender_transport(struct contender *contender)
 {

@@ -1,4 +1,4 @@
-#include "zcrp-bench/measuring/measurement.h"
+#include "zcrp-bench/ends/measurement.h"
 
 #include <errno.h>
 #include <inttypes.h>
