@@ -389,25 +389,6 @@ int measurement_trial(struct sending_end *end, struct contender *contender, uint
     return 0;
 }
 
-int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
-                    struct job *job)
-{
-    uint64_t bytes = end->input.size;
-    uint64_t count = bytes > 0 ? (bytes - 1) / size + 1 : options_count(end->options, size);
-
-    if (make_job(end, size, count, job) < 0)
-        return -1;
-    job->content = end->options->is_verified ? JOB_PATTERN : JOB_ANY;
-    job->seed = ++end->seed;
-    if (bytes > 0) {
-        job->content = JOB_FILE;
-        job->input = &end->input;
-        job->total = bytes;
-    }
-    set_course(end, contender, job, (double)end->options->bits_per_s, end->options->duration_ns);
-    return 0;
-}
-
 /* Messages of a run of round trips. By a schedule, as many as are due in the time. */
 static uint64_t ping_count(const struct options *options, uint64_t size)
 {
@@ -434,7 +415,7 @@ static uint64_t ping_depth(const struct options *options, uint64_t size)
     return most < room ? most : room;
 }
 
-int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job)
+static int ping_job(struct sending_end *end, uint64_t size, struct job *job)
 {
     uint64_t count = ping_count(end->options, size);
     uint64_t depth = ping_depth(end->options, size);
@@ -452,4 +433,25 @@ int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job
         .output = -1,
     };
     return job_is_sane(job) ? 0 : complain("more bytes than there are");
+}
+
+int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
+                    struct job *job)
+{
+    uint64_t bytes = end->input.size;
+    uint64_t count = bytes > 0 ? (bytes - 1) / size + 1 : options_count(end->options, size);
+
+    if (end->options->is_ping)
+        return ping_job(end, size, job);
+    if (make_job(end, size, count, job) < 0)
+        return -1;
+    job->content = end->options->is_verified ? JOB_PATTERN : JOB_ANY;
+    job->seed = ++end->seed;
+    if (bytes > 0) {
+        job->content = JOB_FILE;
+        job->input = &end->input;
+        job->total = bytes;
+    }
+    set_course(end, contender, job, (double)end->options->bits_per_s, end->options->duration_ns);
+    return 0;
 }

@@ -26,17 +26,14 @@ struct sending_end {
 /* A job too small to be worth a figure. */
 int measurement_warm_up(struct sending_end *end, struct job *job);
 
-/* The job that the options ask for, with messages of this size over the contender's chosen channel.
- */
+/* The job that the options ask for, with messages of this size over the contender's chosen channel:
+ * one way or round trips. */
 int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
                     struct job *job);
 
 /* The same, but small and not verified: to find out what is fastest. */
 int measurement_trial(struct sending_end *end, struct contender *contender, uint64_t size,
                       struct job *job);
-
-/* Round trips of messages of this size. */
-int measurement_ping_job(struct sending_end *end, uint64_t size, struct job *job);
 
 /* Does the job over the contender's chosen channel, into *run. What arrived wrong is complained of,
  * but is no failure: see end->is_different. */

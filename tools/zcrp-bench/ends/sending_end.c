@@ -1,14 +1,449 @@
+#include "zcrp-bench/ends/ends.h"
+
+#include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "common/complain.h"
 #include "common/quantity.h"
-#include "zcrp-bench/ends/ends.h"
+#include "zcrp-bench/control/connection.h"
+#include "zcrp-bench/ends/measurement.h"
 #include "zcrp-bench/job/record.h"
-#include "zcrp-bench/measuring/flows.h"
 #include "zcrp-bench/recording/recording.h"
 #include "zcrp-bench/results/report.h"
+
+/* The lines of --interval: how a measurement goes, as the sending end sees it, one line at each
+ * interval on standard output. A thread writes them.
+ *
+ *      begin    line 1     line 2     line 3  end
+ *      |----------|----------|----------|------| */
+
+/* All that has happened so far, over all flows. */
+struct reading {
+    uint64_t bytes, repeated, cpu_ns;
+};
+
+struct interval {
+    pthread_t thread;
+    sem_t over;               /* the job is */
+    struct sending_end *ends; /* of the flows; NULL: no lines are wanted */
+    size_t count;
+    size_t which;  /* contender of each */
+    uint64_t size; /* of its messages */
+    int64_t start_ns, length_ns;
+    struct reading last;
+    bool has_lines; /* some were written */
+};
+
+enum { CELL = 40, TENTH_NS = 100000000, NS_A_SECOND = 1000000000 };
+
+/* The state of things now; a mean over the flows where it is not a sum. */
+struct state {
+    bool is_known; /* all flows can be looked at */
+    uint64_t window_bytes;
+    double rtt_us;
+};
+
+static struct state look(const struct interval *interval, struct reading *now)
+{
+    struct state state = {.is_known = true};
+
+    *now = (struct reading){.cpu_ns = (uint64_t)watch_read().cpu_ns};
+    for (size_t i = 0; i < interval->count; i++) {
+        struct sending_end *end = &interval->ends[i];
+        struct transport *transport = contender_transport(&end->contenders[interval->which]);
+        struct look look = {.is_known = false};
+
+        if (transport->kind->look != NULL)
+            look = transport->kind->look(transport);
+        state.is_known = state.is_known && look.is_known;
+        now->bytes += look.is_known ? look.bytes : atomic_load(&end->passed);
+        now->repeated += look.repeated;
+        state.window_bytes += look.window_bytes;
+        state.rtt_us += (double)look.rtt_ns / 1e3 / (double)interval->count;
+    }
+    return state;
+}
+
+static void write_cell(int width, bool is_known, const char *format, double value)
+{
+    char cell[CELL] = "-";
+
+    if (is_known)
+        snprintf(cell, sizeof cell, format, value);
+    printf("  %*s", width, cell);
+}
+
+static void write_line(const struct interval *interval, uint64_t n, const struct reading *now,
+                       const struct state *state)
+{
+    const struct reading *last = &interval->last;
+    double ns = (double)interval->length_ns;
+    char rate[QUANTITY_ROOM];
+
+    quantity_figure(rate, 8 * (double)(now->bytes - last->bytes) / ns);
+    printf("%8.*f  %8s", interval->length_ns % TENTH_NS == 0 ? 1 : 3, (double)n * ns / 1e9, rate);
+    write_cell(9, state->is_known, "%.0f", (double)(now->repeated - last->repeated));
+    write_cell(10, state->is_known, "%.1f", state->rtt_us);
+    write_cell(10, state->is_known, "%.0f", (double)state->window_bytes / 1024);
+    write_cell(6, true, "%.0f %%", 100 * (double)(now->cpu_ns - last->cpu_ns) / ns);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void write_headings(const struct interval *interval)
+{
+    static const char format[] = "%8s  %8s  %9s  %10s  %10s  %6s\n";
+    char text[QUANTITY_ROOM];
+
+    quantity_bytes(text, interval->size);
+    printf("%s, messages of %s\n", interval->ends->contenders[interval->which].name, text);
+    printf(format, "", "", "", "round trip", "window", "");
+    printf(format, "seconds", "Gbit/s", "repeated", "us", "KiB", "CPU");
+}
+
+static void tick(struct interval *interval, uint64_t n)
+{
+    struct reading now;
+    struct state state = look(interval, &now);
+
+    progress_clear();
+    if (n == 1)
+        write_headings(interval);
+    write_line(interval, n, &now, &state);
+    interval->last = now;
+    interval->has_lines = true;
+}
+
+/* Whether the job is over before that time. */
+static bool is_over_by(struct interval *interval, int64_t ns)
+{
+    const struct timespec until = {.tv_sec = ns / NS_A_SECOND, .tv_nsec = ns % NS_A_SECOND};
+    int status;
+
+    do
+        status = sem_clockwait(&interval->over, CLOCK_MONOTONIC, &until);
+    while (status < 0 && errno == EINTR);
+    return status == 0;
+}
+
+static void *run(void *argument)
+{
+    struct interval *interval = argument;
+    uint64_t n = 1;
+
+    while (!is_over_by(interval, interval->start_ns + (int64_t)n * interval->length_ns))
+        tick(interval, n++);
+    return NULL;
+}
+
+/* Before a job over the contender `which` of each of `count` ends: from now on a line at each
+ * interval, below headings. Nothing of this where the options do not ask for it, or standard output
+ * is for something else. *interval is not to be moved until its end. */
+static int interval_begin(struct interval *interval, struct sending_end *ends, size_t count,
+                          size_t which, uint64_t size)
+{
+    *interval = (struct interval){.count = count, .which = which, .size = size};
+    if (ends->options->interval_ns == 0 || !options_have_output(ends->options))
+        return 0;
+    interval->ends = ends;
+    interval->length_ns = ends->options->interval_ns;
+    interval->start_ns = watch_now_ns();
+    (void)look(interval, &interval->last);
+    sem_init(&interval->over, 0, 0);
+    int error = pthread_create(&interval->thread, NULL, run, interval);
+    return error == 0 ? 0 : complain("cannot start a thread: %s", strerror(error));
+}
+
+/* When the job is over, however it ended; only after a begin that worked. */
+static void interval_end(struct interval *interval)
+{
+    if (interval->ends == NULL)
+        return;
+    sem_post(&interval->over);
+    pthread_join(interval->thread, NULL);
+    sem_destroy(&interval->over);
+    if (interval->has_lines)
+        putchar('\n');
+}
+
+/* --parallel: flows at once. Each has a control connection, channels, memory and a thread of its
+ * own at either end; `options->parallel` of them, usually one, lie in an array, and the first
+ * decides for all. */
+
+static uint64_t more(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The work of a process is all flows'. */
+static void add_end(struct run_end *sum, const struct run_end *end)
+{
+    sum->cpu_s = fmax(sum->cpu_s, end->cpu_s);
+    counts_add(&sum->counts, &end->counts);
+    sum->allocations.calls = more(sum->allocations.calls, end->allocations.calls);
+    sum->allocations.peak_bytes = more(sum->allocations.peak_bytes, end->allocations.peak_bytes);
+}
+
+static void add(struct run *sum, const struct run *run)
+{
+    sum->count += run->count;
+    sum->bytes += run->bytes;
+    sum->seconds = fmax(sum->seconds, run->seconds);
+    if (run->verdict > sum->verdict)
+        sum->verdict = run->verdict;
+    add_end(&sum->sender, &run->sender);
+    add_end(&sum->receiver, &run->receiver);
+}
+
+/* Jain's index: 1 if all are alike, 1 / count if one has everything. */
+static double fairness(const struct run *runs, size_t count)
+{
+    double sum = 0;
+    double squares = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        double rate = run_figure(&runs[i], FIGURE_GBIT_PER_S);
+
+        sum += rate;
+        squares += rate * rate;
+    }
+    return squares > 0 ? sum * sum / ((double)count * squares) : 1;
+}
+
+/* Runs of one measurement in `count` flows as one: sums; the longest time; the process's work once.
+ */
+static struct run flows_sum(const struct run *runs, size_t count)
+{
+    struct run sum = runs[0];
+
+    for (size_t i = 1; i < count; i++)
+        add(&sum, &runs[i]);
+    sum.flows = count;
+    sum.fairness = fairness(runs, count);
+    return sum;
+}
+
+/* A flow's part of a measurement. */
+struct part {
+    struct sending_end *end;
+    size_t which;
+    uint64_t size;
+    struct run *run;
+    pthread_t thread;
+    int status;
+};
+
+static void *run_part(void *argument)
+{
+    struct part *part = argument;
+    struct contender *contender = &part->end->contenders[part->which];
+    struct job job;
+
+    part->status = measurement_job(part->end, contender, part->size, &job);
+    if (part->status == 0)
+        part->status = measurement_run(part->end, contender, &job, part->run);
+    return NULL;
+}
+
+/* All parts at once, the first in this thread. */
+static int run_parts(struct part *parts, size_t count)
+{
+    size_t started = 1;
+    int error = 0;
+    int status;
+
+    while (started < count && error == 0) {
+        error = pthread_create(&parts[started].thread, NULL, run_part, &parts[started]);
+        started += error == 0;
+    }
+    run_part(&parts[0]);
+    status = error == 0 ? parts[0].status : complain("cannot start a thread: %s", strerror(error));
+    for (size_t i = 1; i < started; i++) {
+        pthread_join(parts[i].thread, NULL);
+        if (parts[i].status < 0)
+            status = -1;
+    }
+    return status;
+}
+
+/* One measurement with messages of this size over contender `which`, in all flows at once: *run is
+ * what they come to together. What arrived wrong is noted in the first. */
+static int flows_measure(struct sending_end *ends, size_t which, uint64_t size, struct run *run)
+{
+    size_t count = ends->options->parallel;
+    struct part parts[OPTIONS_MAX_PARALLEL] = {0};
+    struct run runs[OPTIONS_MAX_PARALLEL] = {0};
+    struct interval interval;
+
+    assert(count > 0 && count <= OPTIONS_MAX_PARALLEL);
+    for (size_t i = 0; i < count; i++)
+        parts[i] = (struct part){.end = &ends[i], .which = which, .size = size, .run = &runs[i]};
+    if (interval_begin(&interval, ends, count, which, size) < 0)
+        return -1;
+    if (ends->contenders[which].lanes[0].kind == &transport_zcrp)
+        trace_begin(size, count);
+    int status = run_parts(parts, count);
+    trace_end();
+    interval_end(&interval);
+    for (size_t i = 0; i < count; i++)
+        ends->is_different = ends->is_different || ends[i].is_different;
+    if (status == 0)
+        *run = flows_sum(runs, count);
+    return status;
+}
+
+/* The lanes of the first are everybody's. */
+static void flows_follow(struct sending_end *ends)
+{
+    for (size_t i = 1; i < ends->options->parallel; i++) {
+        for (size_t which = 0; which < ends->options->transport_count; which++)
+            ends[i].contenders[which].lane = ends->contenders[which].lane;
+    }
+}
+
+enum { SEED_SHIFT = 40 };
+
+/* Opens all channels. */
+static int open_contenders(struct sending_end *end)
+{
+    const struct options *options = end->options;
+    enum contender_use use = options->is_reverse ? CONTENDER_BACK : CONTENDER_THERE;
+    size_t number = 0;
+
+    if (options->is_ping)
+        use = CONTENDER_PING;
+    for (size_t i = 0; i < options->transport_count; i++) {
+        const struct transport plain = {
+            .kind = options->transports[i].kind,
+            .settings = &end->settings,
+            .control = &end->control,
+        };
+
+        if (contender_open(&end->contenders[i], &options->transports[i], use, &plain, &number) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Moves a little through each. Each flow is alone meanwhile, but not in a measurement. */
+static int warm_up_channels(struct sending_end *end)
+{
+    struct run run;
+    struct job job;
+
+    for (size_t i = 0; i < end->options->transport_count; i++) {
+        struct contender *contender = &end->contenders[i];
+
+        for (contender->lane = 0; contender->lane < contender->lane_count; contender->lane++) {
+            if (measurement_warm_up(end, &job) < 0 ||
+                measurement_run(end, contender, &job, &run) < 0)
+                return -1;
+            contender_transport(contender)->bytes_per_s =
+                (double)run.bytes / run.seconds / (double)end->options->parallel;
+        }
+        contender->lane = 0;
+    }
+    return 0;
+}
+
+/* Closed flows; the caller frees them. NULL with a complaint. */
+static struct sending_end *flows_create(const struct options *options)
+{
+    struct sending_end *ends = calloc(options->parallel, sizeof *ends);
+
+    if (ends == NULL) {
+        complain("no memory for %" PRIu64 " flows: %s", options->parallel, strerror(ENOMEM));
+        return NULL;
+    }
+    for (size_t i = 0; i < options->parallel; i++) {
+        ends[i].options = options;
+        ends[i].settings = options->settings;
+        if (options->settings.seed != 0)
+            ends[i].settings.seed += (uint64_t)i << SEED_SHIFT;
+        ends[i].control.fd = -1;
+        ends[i].seed = (uint64_t)i << SEED_SHIFT;
+    }
+    return ends;
+}
+
+/* Each flow beside the first is announced there, with the port that its connection comes from. */
+static int announce_flow(struct sending_end *first, int fd)
+{
+    struct address here;
+
+    if (address_local(fd, &here) < 0)
+        return -1;
+    return control_say(&first->control, "flow %s", here.port);
+}
+
+static int open_flow(struct sending_end *ends, size_t which, const struct address *address)
+{
+    struct sending_end *end = &ends[which];
+    int64_t limit_ns = (int64_t)end->options->settings.limit_ns;
+    int fd = connection_open(address, "", limit_ns);
+
+    if (fd < 0)
+        return -1;
+    if (which > 0 && announce_flow(&ends[0], fd) < 0) {
+        close(fd);
+        return -1;
+    }
+    if (control_init(&end->control, fd, limit_ns) < 0)
+        return -1;
+    if (settings_say(&end->control, &end->settings) < 0 || open_contenders(end) < 0)
+        return -1;
+    return end->options->is_ping ? 0 : warm_up_channels(end);
+}
+
+/* Connects all to the receiving end, opens their channels and warms them up. The first one's input
+ * is everybody's. On failure flows_close is left. */
+static int flows_open(struct sending_end *ends, const struct address *address)
+{
+    for (size_t i = 0; i < ends->options->parallel; i++) {
+        ends[i].input = ends->input;
+        if (open_flow(ends, i, address) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int flows_say_bye(struct sending_end *ends)
+{
+    int status = 0;
+
+    for (size_t i = ends->options->parallel; i-- > 0;) {
+        if (control_say(&ends[i].control, "bye") < 0)
+            status = -1;
+    }
+    return status;
+}
+
+static void close_flow(struct sending_end *end)
+{
+    if (end->control.fd >= 0)
+        control_fini(&end->control);
+    for (size_t i = 0; i < end->options->transport_count; i++)
+        contender_close(&end->contenders[i]);
+    memory_fini(&end->memory);
+}
+
+static void flows_close(struct sending_end *ends)
+{
+    for (size_t i = 0; i < ends->options->parallel; i++)
+        close_flow(&ends[i]);
+}
+
+/* ---- all measurements ---- */
 
 static int choose_lanes(struct sending_end *end, uint64_t size)
 {
