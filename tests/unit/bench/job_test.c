@@ -1,6 +1,6 @@
 /* The jobs of zcrp-bench, for channels that were this fast when they were warmed up. */
 #include "../../support/suite.h"
-#include "zcrp-bench/measuring/measurement.h"
+#include "zcrp-bench/ends/measurement.h"
 
 enum { DEPTH = 1024, SIZE = 1000 };
 

@@ -3,8 +3,8 @@
 #ifndef BENCH_RECORDING_H
 #define BENCH_RECORDING_H
 
+#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "zcrp.h"
 
@@ -40,19 +40,39 @@ int trace_channel(struct zcrp_options *options);
 void trace_begin(uint64_t size, uint64_t flows);
 void trace_end(void);
 
-/* The file of either. Each returns 0, or -1 with a complaint. */
-struct recording {
-    FILE *file; /* NULL: nothing is recorded */
-    const char *path;
+/* The bytes of a capture file: pcap with times in nanoseconds, in this machine's byte order.
+ *
+ *      file head 24, then for each packet: packet head 16 | the packet's bytes
+ *
+ * All packets of a file begin alike, as the file's head says: with the head of IP, or with a record
+ * that a whole PDU of AAL5 has (ERF, type 4): where it came from, the head of its cells without
+ * HEC, and then the PDU, padding and trailer included. None of these functions can fail. */
+enum {
+    CAPTURE_FILE_HEAD = 24,
+    CAPTURE_PACKET_HEAD = 16,
+    CAPTURE_PDU_HEAD = 20,         /* bytes of a record before its PDU */
+    CAPTURE_PDU_MOST = 65535 - 20, /* bytes of a PDU that a record can hold; the rest is cut off */
 };
 
-/* With a NULL path nothing is opened, and that is fine. */
-int recording_open(struct recording *recording, const char *path);
+/* What packets begin with (LINKTYPE_...). */
+enum capture_link {
+    CAPTURE_IP = 101,  /* the head of IPv4 or IPv6 */
+    CAPTURE_PDU = 197, /* a record of Endace's format (ERF) */
+};
 
-/* Fine if nothing is open. What could not be written before shows here. */
-int recording_close(struct recording *recording);
+struct capture_pdu {
+    int64_t time_ns; /* since 1970 */
+    bool is_outward; /* shown as DTE to DCE, else the other way */
+    uint8_t vpi;
+    uint16_t vci;
+    uint32_t bytes; /* at most CAPTURE_PDU_MOST */
+};
 
-/* Complains that the file cannot be written. -1. */
-int recording_failed(const struct recording *recording);
+void capture_file_head(uint8_t out[CAPTURE_FILE_HEAD], enum capture_link link);
+
+/* Of a packet of `bytes` bytes at time_ns, since 1970. */
+void capture_packet_head(uint8_t out[CAPTURE_PACKET_HEAD], int64_t time_ns, uint32_t bytes);
+
+void capture_pdu_head(uint8_t out[CAPTURE_PDU_HEAD], const struct capture_pdu *pdu);
 
 #endif

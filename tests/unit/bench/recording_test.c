@@ -1,4 +1,4 @@
-#include "zcrp-bench/recording/capture_file.h"
+#include "zcrp-bench/recording/recording.h"
 
 #include "../../support/suite.h"
 
