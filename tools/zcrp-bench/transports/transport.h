@@ -109,14 +109,6 @@ struct look tcp_look(struct transport *transport);
  * writes, by the congestion control that the socket has. */
 void tcp_name(int fd, const struct manner *manner, char name[TRANSPORT_CHANNEL_ROOM]);
 
-/* AF_UNIX's functions, for what is handed over through such a socket: transport->fd. */
-int unix_offer(struct transport *transport);
-int unix_accept(struct transport *transport, int port);
-int unix_connect(struct transport *transport, int port);
-
-/* The channel of a kind with a buffer of its own: "unix/256K". */
-void unix_name(struct transport *transport, uint64_t buffer_bytes);
-
 /* A peer, whether built in or not. */
 enum { PEERS = 4 };
 
