@@ -22,9 +22,9 @@ static int start(struct transport *transport)
         return complain("quic: no memory");
     if (peer_address_here(transport->control, 0, &end->here) < 0)
         return -1;
-    transport->fd = quic_socket_open(&end->here, buffer != 0 ? (int)buffer : STREAM_SOCKET);
-    end->fd = transport->fd;
-    return end->fd < 0 ? -1 : peer_address_port(&end->here);
+    int status = quic_end_open(end, buffer != 0 ? (int)buffer : STREAM_SOCKET);
+    transport->fd = end->fd;
+    return status < 0 ? -1 : peer_address_port(&end->here);
 }
 
 static int connect_socket(struct transport *transport, int port)
@@ -78,7 +78,7 @@ static int meet(struct transport *transport)
 static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
 {
     struct quic_end *end = transport->state;
-    size_t taken = quic_ring_add(&end->ring, bytes, size);
+    size_t taken = quic_end_add(end, bytes, size);
 
     return quic_end_work(end, taken > 0 ? 0 : STREAM_PAUSE_MS) < 0 ? -1 : (ssize_t)taken;
 }

@@ -1,22 +1,226 @@
 #include "zcrp-bench/transports/quic_end.h"
 
+#include <errno.h>
 #include <gnutls/crypto.h>
+#include <gnutls/x509.h>
+#include <netinet/udp.h>
 #include <ngtcp2/ngtcp2_crypto.h>
+#include <ngtcp2/ngtcp2_crypto_gnutls.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/complain.h"
 #include "zcrp-bench/job/record.h"
 
-enum { CID = 8 };
+enum {
+    BURST_DATAGRAMS = 64,
+    BURSTS_AT_ONCE = 16,
+    CID = 8,
+    ONE_DAY = 86400,
+    NS_A_MILLISECOND = 1000000,
+};
 
-static int quic_end_failed(const char *doing, ssize_t code)
+/* ---- the ring ---- */
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t ring_add(struct quic_ring *ring, const void *bytes, size_t size)
+{
+    size_t count = least(size, QUIC_RING - (size_t)(ring->end - ring->start));
+    size_t at = ring->end % QUIC_RING;
+    size_t first = least(count, QUIC_RING - at);
+
+    memcpy(&ring->bytes[at], bytes, first);
+    memcpy(ring->bytes, (const uint8_t *)bytes + first, count - first);
+    ring->end += count;
+    return count;
+}
+
+static size_t ring_piece(struct quic_ring *ring, uint64_t offset, uint8_t **at)
+{
+    size_t place = offset % QUIC_RING;
+
+    *at = &ring->bytes[place];
+    return least((size_t)(ring->end - offset), QUIC_RING - place);
+}
+
+static size_t ring_take(struct quic_ring *ring, void *bytes, size_t size)
+{
+    uint8_t *at;
+    size_t first = least(size, ring_piece(ring, ring->start, &at));
+
+    memcpy(bytes, at, first);
+    ring->start += first;
+    size_t rest = least(size - first, ring_piece(ring, ring->start, &at));
+    memcpy((uint8_t *)bytes + first, at, rest);
+    ring->start += rest;
+    return first + rest;
+}
+
+/* ---- datagrams of one connected UDP socket, in bursts, which the kernel cuts and gathers where it
+ * can ---- */
+
+/* Room for one number of the kernel's. */
+union note {
+    struct cmsghdr head; /* aligns */
+    uint8_t room[CMSG_SPACE(sizeof(int))];
+};
+
+static int socket_failed(const char *doing)
+{
+    return complain("quic: cannot %s: %s", doing, strerror(errno));
+}
+
+int quic_end_open(struct quic_end *end, int buffer)
+{
+    struct peer_address *here = &end->here;
+    int fd = socket(here->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int one = 1;
+
+    end->fd = fd;
+    if (fd < 0)
+        return socket_failed("make a socket");
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer) < 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer) < 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
+    setsockopt(fd, IPPROTO_UDP, UDP_GRO, &one, sizeof one);
+    if (bind(fd, &here->any, here->length) == 0 && getsockname(fd, &here->any, &here->length) == 0)
+        return 0;
+    return socket_failed("bind");
+}
+
+/* Sends datagrams of `size` bytes, the last of which may be shorter, of `bytes` in all; waits while
+ * the socket is full. What the other end is not there for is lost. 0, or -1 with a complaint. */
+static int send_burst(int fd, const uint8_t *burst, size_t bytes, size_t size)
+{
+    struct iovec piece = {(void *)burst, bytes};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    uint16_t segment = (uint16_t)size;
+    union note note = {0};
+
+    if (bytes > size) {
+        message.msg_control = &note;
+        message.msg_controllen = CMSG_SPACE(sizeof segment);
+        note.head.cmsg_level = IPPROTO_UDP;
+        note.head.cmsg_type = UDP_SEGMENT;
+        note.head.cmsg_len = CMSG_LEN(sizeof segment);
+        memcpy(CMSG_DATA(&note.head), &segment, sizeof segment);
+    }
+    while (sendmsg(fd, &message, MSG_NOSIGNAL) < 0) {
+        if (errno == ECONNREFUSED)
+            return 0;
+        if (errno != EINTR)
+            return socket_failed("send");
+    }
+    return 0;
+}
+
+/* Receives without waiting: bytes, of datagrams of *size each (the last may be shorter); 0 if there
+ * are none, -1 with a complaint. */
+static ssize_t receive_burst(int fd, uint8_t burst[QUIC_BURST], size_t *size)
+{
+    struct iovec piece = {burst, QUIC_BURST};
+    union note note = {0};
+    struct msghdr message = {
+        .msg_iov = &piece,
+        .msg_iovlen = 1,
+        .msg_control = &note,
+        .msg_controllen = sizeof note,
+    };
+    ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT);
+    int segment = 0;
+
+    if (got < 0)
+        return errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED
+                   ? 0
+                   : socket_failed("receive");
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    if (head != NULL && head->cmsg_level == IPPROTO_UDP && head->cmsg_type == UDP_GRO)
+        memcpy(&segment, CMSG_DATA(head), sizeof segment);
+    *size = segment > 0 ? (size_t)segment : (size_t)got;
+    return got;
+}
+
+/* ---- TLS, by GnuTLS: a key and a certificate made on the spot, which the other end takes as it
+ * is. Enough to pay for encryption, not to be safe from anybody in between. ---- */
+
+/* AES with 128 bits first: the fastest where the processor has it. */
+static const char priority[] = "%DISABLE_TLS13_COMPAT_MODE:NORMAL:-VERS-ALL:+VERS-TLS1.3:"
+                               "-CIPHER-ALL:+AES-128-GCM:-GROUP-ALL:+GROUP-X25519";
+
+static int fill(gnutls_x509_crt_t certificate, gnutls_x509_privkey_t key)
+{
+    static const unsigned char serial = 1;
+    time_t now = time(NULL);
+    int code = gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA,
+                                            GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
+
+    if (code >= 0)
+        code = gnutls_x509_crt_set_version(certificate, 3);
+    if (code >= 0)
+        code = gnutls_x509_crt_set_serial(certificate, &serial, 1);
+    if (code >= 0)
+        code = gnutls_x509_crt_set_activation_time(certificate, now - ONE_DAY);
+    if (code >= 0)
+        code = gnutls_x509_crt_set_expiration_time(certificate, now + ONE_DAY);
+    if (code >= 0)
+        code = gnutls_x509_crt_set_dn(certificate, "CN=zcrp-bench", NULL);
+    if (code >= 0)
+        code = gnutls_x509_crt_set_key(certificate, key);
+    if (code >= 0)
+        code = gnutls_x509_crt_sign2(certificate, certificate, key, GNUTLS_DIG_SHA256, 0);
+    return code;
+}
+
+static int make_certificate(gnutls_certificate_credentials_t credentials)
+{
+    gnutls_x509_crt_t certificate = NULL;
+    gnutls_x509_privkey_t key = NULL;
+    int code = gnutls_x509_crt_init(&certificate);
+
+    if (code >= 0)
+        code = gnutls_x509_privkey_init(&key);
+    if (code >= 0)
+        code = fill(certificate, key);
+    if (code >= 0)
+        code = gnutls_certificate_set_x509_key(credentials, &certificate, 1, key);
+    if (certificate != NULL)
+        gnutls_x509_crt_deinit(certificate);
+    if (key != NULL)
+        gnutls_x509_privkey_deinit(key);
+    return code;
+}
+
+static int make_session(struct quic_end *end, bool is_server)
+{
+    const gnutls_datum_t protocol = {(unsigned char *)"zcrp-bench", 10};
+    int code = gnutls_init(&end->session, is_server ? GNUTLS_SERVER : GNUTLS_CLIENT);
+
+    if (code >= 0)
+        code = is_server ? ngtcp2_crypto_gnutls_configure_server_session(end->session)
+                         : ngtcp2_crypto_gnutls_configure_client_session(end->session);
+    if (code >= 0)
+        code = gnutls_priority_set_direct(end->session, priority, NULL);
+    if (code >= 0)
+        code = gnutls_credentials_set(end->session, GNUTLS_CRD_CERTIFICATE, end->credentials);
+    if (code >= 0)
+        code = gnutls_alpn_set_protocols(end->session, &protocol, 1, GNUTLS_ALPN_MANDATORY);
+    return code;
+}
+
+static int failed(const char *doing, ssize_t code)
 {
     return complain("quic: cannot %s: %s", doing, ngtcp2_strerror((int)code));
 }
 
-static ngtcp2_tstamp quic_end_now(void)
+static ngtcp2_tstamp now(void)
 {
     return (ngtcp2_tstamp)watch_now_ns();
 }
@@ -57,7 +261,7 @@ static int on_data(ngtcp2_conn *conn, uint32_t flags, int64_t stream, uint64_t o
     (void)offset;
     (void)stream_user;
     end->stream = stream;
-    return quic_ring_add(&end->ring, data, size) == size ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
+    return ring_add(&end->ring, data, size) == size ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
 }
 
 static int on_acknowledged(ngtcp2_conn *conn, int64_t stream, uint64_t offset, uint64_t size,
@@ -102,7 +306,7 @@ static void random_cid(ngtcp2_cid *cid)
 static void set_up(ngtcp2_settings *settings, ngtcp2_transport_params *params)
 {
     ngtcp2_settings_default(settings);
-    settings->initial_ts = quic_end_now();
+    settings->initial_ts = now();
     settings->max_tx_udp_payload_size = QUIC_PAYLOAD;
     settings->no_tx_udp_payload_size_shaping = 1;
     settings->no_pmtud = 1;
@@ -113,7 +317,7 @@ static void set_up(ngtcp2_settings *settings, ngtcp2_transport_params *params)
     params->max_idle_timeout = 0; /* never */
 }
 
-static ngtcp2_path quic_end_path(struct quic_end *end)
+static ngtcp2_path path_of(struct quic_end *end)
 {
     return (ngtcp2_path){
         .local = {&end->here.any, end->here.length},
@@ -121,18 +325,26 @@ static ngtcp2_path quic_end_path(struct quic_end *end)
     };
 }
 
+/* The session finds its connection by the reference. */
 static int start_tls(struct quic_end *end, bool is_server)
 {
+    int code = gnutls_certificate_allocate_credentials(&end->credentials);
+
+    if (code >= 0 && is_server)
+        code = make_certificate(end->credentials);
+    if (code >= 0)
+        code = make_session(end, is_server);
+    if (code < 0)
+        return complain("quic: cannot set up TLS: %s", gnutls_strerror(code));
     end->reference = (ngtcp2_crypto_conn_ref){connection_of, end};
-    if (quic_tls_init(&end->tls, is_server, &end->reference) < 0)
-        return -1;
-    ngtcp2_conn_set_tls_native_handle(end->conn, end->tls.session);
+    gnutls_session_set_ptr(end->session, &end->reference);
+    ngtcp2_conn_set_tls_native_handle(end->conn, end->session);
     return 0;
 }
 
 int quic_end_connect(struct quic_end *end)
 {
-    ngtcp2_path path = quic_end_path(end);
+    ngtcp2_path path = path_of(end);
     ngtcp2_transport_params params;
     ngtcp2_settings settings;
     ngtcp2_cid there;
@@ -144,13 +356,13 @@ int quic_end_connect(struct quic_end *end)
     end->stream = QUIC_NO_STREAM;
     int code = ngtcp2_conn_client_new(&end->conn, &there, &here, &path, NGTCP2_PROTO_VER_V1,
                                       &callbacks, &settings, &params, NULL, end);
-    return code != 0 ? quic_end_failed("connect", code) : start_tls(end, false);
+    return code != 0 ? failed("connect", code) : start_tls(end, false);
 }
 
 /* The server's connection, made by the client's first packet. Any other packet is ignored. */
-static int quic_end_accept(struct quic_end *end, const uint8_t *packet, size_t size)
+static int accept_packet(struct quic_end *end, const uint8_t *packet, size_t size)
 {
-    ngtcp2_path path = quic_end_path(end);
+    ngtcp2_path path = path_of(end);
     ngtcp2_transport_params params;
     ngtcp2_settings settings;
     ngtcp2_pkt_hd head;
@@ -164,7 +376,7 @@ static int quic_end_accept(struct quic_end *end, const uint8_t *packet, size_t s
     end->stream = QUIC_NO_STREAM;
     int code = ngtcp2_conn_server_new(&end->conn, &head.scid, &here, &path, head.version,
                                       &callbacks, &settings, &params, NULL, end);
-    return code != 0 ? quic_end_failed("accept a connection", code) : start_tls(end, true);
+    return code != 0 ? failed("accept a connection", code) : start_tls(end, true);
 }
 
 bool quic_end_is_connected(const struct quic_end *end)
@@ -172,9 +384,14 @@ bool quic_end_is_connected(const struct quic_end *end)
     return end->conn != NULL && ngtcp2_conn_get_handshake_completed(end->conn) != 0;
 }
 
+size_t quic_end_add(struct quic_end *end, const void *bytes, size_t size)
+{
+    return ring_add(&end->ring, bytes, size);
+}
+
 size_t quic_end_take(struct quic_end *end, void *bytes, size_t size)
 {
-    size_t taken = quic_ring_take(&end->ring, bytes, size);
+    size_t taken = ring_take(&end->ring, bytes, size);
 
     if (taken > 0) {
         ngtcp2_conn_extend_max_stream_offset(end->conn, end->stream, taken);
@@ -187,31 +404,32 @@ void quic_end_fini(struct quic_end *end)
 {
     if (end->conn != NULL)
         ngtcp2_conn_del(end->conn);
-    quic_tls_fini(&end->tls);
+    if (end->session != NULL)
+        gnutls_deinit(end->session);
+    if (end->credentials != NULL)
+        gnutls_certificate_free_credentials(end->credentials);
 }
 
 /* quic_end_work: packets in and out, and the time in between. */
 
-enum { BURSTS_AT_ONCE = 16, NS_A_MILLISECOND = 1000000 };
-
 static int read_packet(struct quic_end *end, const uint8_t *packet, size_t size)
 {
-    ngtcp2_path path = quic_end_path(end);
+    ngtcp2_path path = path_of(end);
     ngtcp2_pkt_info info = {0};
 
-    if (end->conn == NULL && quic_end_accept(end, packet, size) < 0)
+    if (end->conn == NULL && accept_packet(end, packet, size) < 0)
         return -1;
     if (end->conn == NULL)
         return 0;
-    int code = ngtcp2_conn_read_pkt(end->conn, &path, &info, packet, size, quic_end_now());
-    return code == 0 ? 0 : quic_end_failed("go on", code);
+    int code = ngtcp2_conn_read_pkt(end->conn, &path, &info, packet, size, now());
+    return code == 0 ? 0 : failed("go on", code);
 }
 
 static int read_all(struct quic_end *end)
 {
     for (int i = 0; i < BURSTS_AT_ONCE; i++) {
         size_t size = 0;
-        ssize_t got = quic_socket_receive(end->fd, end->burst, &size);
+        ssize_t got = receive_burst(end->fd, end->burst, &size);
 
         if (got <= 0)
             return (int)got;
@@ -236,7 +454,7 @@ static ssize_t write_packet(struct quic_end *end, uint8_t *packet, ngtcp2_tstamp
                     !ngtcp2_conn_is_server(end->conn);
 
     if (has_data)
-        piece.len = quic_ring_piece(&end->ring, end->sent, &piece.base);
+        piece.len = ring_piece(&end->ring, end->sent, &piece.base);
     ngtcp2_ssize written = ngtcp2_conn_writev_stream(
         end->conn, NULL, &info, packet, QUIC_PAYLOAD, &taken, NGTCP2_WRITE_STREAM_FLAG_NONE,
         has_data ? end->stream : QUIC_NO_STREAM, &piece, has_data ? 1 : 0, time);
@@ -253,18 +471,18 @@ static ssize_t write_packet(struct quic_end *end, uint8_t *packet, ngtcp2_tstamp
  * packet behind smaller ones (data behind an acknowledgement) goes by itself. */
 static int write_burst(struct quic_end *end)
 {
-    ngtcp2_tstamp time = quic_end_now();
+    ngtcp2_tstamp time = now();
     size_t size = 0;
     size_t bytes = 0;
     size_t last = QUIC_PAYLOAD;
 
     for (int i = 0;
-         i < QUIC_BURST_DATAGRAMS && last > 0 && last >= size && bytes + QUIC_PAYLOAD <= QUIC_BURST;
+         i < BURST_DATAGRAMS && last > 0 && last >= size && bytes + QUIC_PAYLOAD <= QUIC_BURST;
          i++) {
         ssize_t written = write_packet(end, &end->burst[bytes], time);
 
         if (written < 0)
-            return quic_end_failed("go on", written);
+            return failed("go on", written);
         last = (size_t)written;
         if (size == 0)
             size = last;
@@ -273,9 +491,9 @@ static int write_burst(struct quic_end *end)
         bytes += last;
     }
     ngtcp2_conn_update_pkt_tx_time(end->conn, time);
-    if (bytes > 0 && quic_socket_send(end->fd, end->burst, bytes, size) < 0)
+    if (bytes > 0 && send_burst(end->fd, end->burst, bytes, size) < 0)
         return -1;
-    if (last > size && quic_socket_send(end->fd, &end->burst[bytes], last, last) < 0)
+    if (last > size && send_burst(end->fd, &end->burst[bytes], last, last) < 0)
         return -1;
     return last > 0;
 }
@@ -298,7 +516,7 @@ static void wait_for_work(const struct quic_end *end, int wait_ms)
 
     if (end->conn != NULL) {
         ngtcp2_tstamp due = ngtcp2_conn_get_expiry(end->conn);
-        ngtcp2_tstamp time = quic_end_now();
+        ngtcp2_tstamp time = now();
 
         if (due <= time)
             return;
@@ -320,54 +538,14 @@ int quic_end_work(struct quic_end *end, int wait_ms)
         return -1;
     if (end->conn == NULL)
         return 0;
-    if (ngtcp2_conn_get_expiry(end->conn) <= quic_end_now()) {
-        code = ngtcp2_conn_handle_expiry(end->conn, quic_end_now());
+    if (ngtcp2_conn_get_expiry(end->conn) <= now()) {
+        code = ngtcp2_conn_handle_expiry(end->conn, now());
         if (code != 0)
-            return quic_end_failed("go on", code);
+            return failed("go on", code);
     }
     if (end->stream == QUIC_NO_STREAM && quic_end_is_connected(end) &&
         !ngtcp2_conn_is_server(end->conn) &&
         (code = ngtcp2_conn_open_uni_stream(end->conn, &end->stream, NULL)) != 0)
-        return quic_end_failed("open a stream", code);
+        return failed("open a stream", code);
     return write_all(end);
-}
-
-/* ---- the ring */
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-size_t quic_ring_add(struct quic_ring *ring, const void *bytes, size_t size)
-{
-    size_t count = least(size, QUIC_RING - (size_t)(ring->end - ring->start));
-    size_t at = ring->end % QUIC_RING;
-    size_t first = least(count, QUIC_RING - at);
-
-    memcpy(&ring->bytes[at], bytes, first);
-    memcpy(ring->bytes, (const uint8_t *)bytes + first, count - first);
-    ring->end += count;
-    return count;
-}
-
-size_t quic_ring_piece(struct quic_ring *ring, uint64_t offset, uint8_t **at)
-{
-    size_t place = offset % QUIC_RING;
-
-    *at = &ring->bytes[place];
-    return least((size_t)(ring->end - offset), QUIC_RING - place);
-}
-
-size_t quic_ring_take(struct quic_ring *ring, void *bytes, size_t size)
-{
-    uint8_t *at;
-    size_t first = least(size, quic_ring_piece(ring, ring->start, &at));
-
-    memcpy(bytes, at, first);
-    ring->start += first;
-    size_t rest = least(size - first, quic_ring_piece(ring, ring->start, &at));
-    memcpy((uint8_t *)bytes + first, at, rest);
-    ring->start += rest;
-    return first + rest;
 }
