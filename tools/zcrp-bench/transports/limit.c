@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "common/complain.h"
+#include "common/environment.h"
 #include "zcrp-bench/transports/carrier.h"
 
 /* udp-limit's channel: sockets and settings as ZCRP has them. */
@@ -52,20 +53,13 @@ static void grow_receive_buffer(int fd, uint64_t bytes)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
 }
 
-/* The variables that the library heeds, and this channel as well. */
-static bool is_forbidden(const char *variable)
-{
-    const char *value = getenv(variable);
-
-    return value != NULL && *value != '\0' && strcmp(value, "0") != 0;
-}
-
+/* The variables that the library heeds are for this channel as well. */
 static int start(struct transport *transport)
 {
     const struct settings *settings = transport->settings;
     struct limit_state *state = calloc(1, sizeof *state);
     struct timeval pause = {.tv_usec = LIMIT_PAUSE_NS / 1000};
-    bool may_offload = !is_forbidden("ZCRP_NO_OFFLOAD");
+    bool may_offload = !environment_is_set("ZCRP_NO_OFFLOAD");
     int discover = IP_PMTUDISC_DO;
     int one = 1;
     int fd = transport->fd;
@@ -79,9 +73,9 @@ static int start(struct transport *transport)
     state->counts.is_known = true;
     state->unit_data = (uint64_t)(datagram_bytes(transport) - LIMIT_TRAILER) / GRAIN * GRAIN;
     state->window = (uint64_t)option(fd, SOL_SOCKET, SO_RCVBUF);
-    state->has_gso = may_offload && !is_forbidden("ZCRP_NO_SEGMENT") &&
+    state->has_gso = may_offload && !environment_is_set("ZCRP_NO_SEGMENT") &&
                      option(fd, IPPROTO_UDP, UDP_SEGMENT) >= 0;
-    state->has_gro = may_offload && !is_forbidden("ZCRP_NO_GRO") &&
+    state->has_gro = may_offload && !environment_is_set("ZCRP_NO_GRO") &&
                      setsockopt(fd, IPPROTO_UDP, UDP_GRO, &one, sizeof one) == 0;
     return 0;
 }
