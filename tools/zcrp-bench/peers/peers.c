@@ -17,7 +17,12 @@
 #include "zcrp-bench/job/record.h"
 #include "zcrp-bench/results/report.h"
 
-enum { WARM_UP_PART = 4, USUAL_SECONDS = 2 };
+enum {
+    WARM_UP_PART = 4,
+    USUAL_SECONDS = 2,
+    EVENTS = 256,
+    LOOK_MS = 5, /* how often a process that waits looks at the stage */
+};
 
 static const int64_t second_ns = 1000000000;
 
@@ -89,6 +94,25 @@ static void note_bytes(const struct crowd *crowd, bool is_begin)
             stage->bytes[i] = crowd->received[i] - (is_begin ? 0 : stage->bytes[i]);
 }
 
+/* Does what can be done; waits for it a little. */
+static int turn(const struct crowd_kind *kind, struct crowd *crowd)
+{
+    struct epoll_event event[EVENTS];
+    int count = epoll_wait(crowd->epoll, event, EVENTS, LOOK_MS);
+    int64_t now_ns = watch_now_ns();
+
+    for (int i = 0; i < count; i++) {
+        if (kind->serve(crowd, event[i].data.u64) < 0)
+            return -1;
+    }
+    if (count > 0)
+        crowd->moved_ns = now_ns;
+    if (kind->when_idle != NULL &&
+        now_ns - crowd->moved_ns > (int64_t)crowd->stage->settings.limit_ns)
+        return complain("--peers: %s", kind->when_idle);
+    return 0;
+}
+
 /* The receiving process says when it is measured: some time after the first message. */
 static int receive(const struct crowd_kind *kind, struct crowd *crowd)
 {
@@ -103,6 +127,7 @@ static int receive(const struct crowd_kind *kind, struct crowd *crowd)
         return -1;
     stage->phase = PEERS_OPEN;
     int64_t begin_ns = watch_now_ns() + stage->duration_ns / WARM_UP_PART;
+    crowd->moved_ns = watch_now_ns();
     while (stage->phase != PEERS_OVER) {
         int64_t now_ns = watch_now_ns();
         if (stage->phase == PEERS_OPEN && now_ns >= begin_ns) {
@@ -115,7 +140,7 @@ static int receive(const struct crowd_kind *kind, struct crowd *crowd)
             gauge_end(&gauge, stage, &stage->receiver);
             stage->phase = PEERS_OVER;
         }
-        if (kind->turn(crowd) < 0)
+        if (turn(kind, crowd) < 0)
             return -1;
     }
     return 0;
@@ -145,18 +170,20 @@ static int send_until_over(const struct crowd_kind *kind, struct crowd *crowd)
         return -1;
     if (kind->begin(crowd) < 0)
         return -1;
+    crowd->moved_ns = watch_now_ns();
     while (stage->phase != PEERS_OVER) {
         if (seen != PEERS_MEASURING && stage->phase == PEERS_MEASURING) {
             gauge.begun = watch_read();
             note_bytes(crowd, true);
             seen = PEERS_MEASURING;
         }
-        if (kind->turn(crowd) < 0)
+        if (turn(kind, crowd) < 0)
             return -1;
     }
     note_bytes(crowd, false);
     gauge_end(&gauge, stage, &stage->sender);
-    kind->name(crowd);
+    if (kind->name != NULL)
+        kind->name(crowd);
     return 0;
 }
 

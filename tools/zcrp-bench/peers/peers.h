@@ -17,8 +17,6 @@
 
 #include "zcrp-bench/command/options.h"
 
-enum { PEERS_LOOK_MS = 5 }; /* how often a process that waits looks at the stage */
-
 /* What a measurement finds out about a process. */
 struct peers_side {
     double cpu_s; /* while it is measured */
@@ -53,6 +51,7 @@ struct crowd {
     struct stage *stage;
     bool is_sender; /* the process that sends if messages go one way */
     int epoll;
+    int64_t moved_ns;   /* when something of it was last ready */
     uint8_t *memory;    /* of messages: `depth` slots of `size` bytes for each way */
     uint64_t *received; /* bytes of each way so far */
     void *state;        /* the kind's */
@@ -60,12 +59,14 @@ struct crowd {
 
 /* How messages move. All return 0, or -1 with a complaint. */
 struct crowd_kind {
-    int (*listen)(struct crowd *crowd);            /* the port, instead of 0 */
-    int (*accept)(struct crowd *crowd);            /* all peers */
-    int (*connect)(struct crowd *crowd, int port); /* all peers; names the channel */
-    int (*begin)(struct crowd *crowd);             /* messages move from now on */
-    int (*turn)(struct crowd *crowd);              /* what can be done; waits for it a little */
-    void (*name)(struct crowd *crowd);             /* the channel, as the sender found it */
+    int (*listen)(struct crowd *crowd);                /* the port, instead of 0 */
+    int (*accept)(struct crowd *crowd);                /* all peers */
+    int (*connect)(struct crowd *crowd, int port);     /* all peers; names the channel */
+    int (*begin)(struct crowd *crowd);                 /* messages move from now on */
+    int (*serve)(struct crowd *crowd, uint64_t which); /* what epoll says is ready */
+    void (*name)(struct crowd *crowd); /* the channel, as the sender found it; NULL: as it was */
+    const char *when_idle; /* complained of when the limit of the settings has passed with nothing
+                              ready; NULL: the kind notices that itself */
 };
 
 extern const struct crowd_kind crowd_zcrp, crowd_tcp;
