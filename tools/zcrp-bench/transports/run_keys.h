@@ -1,4 +1,4 @@
-/* The keys of --keys. Both ends make theirs from the secret of the run (settings.h), so nothing
+/* The keys of --keys. Both ends make theirs from the secret of the run (control.h), so nothing
  * else has to be told: pre-shared keys are that secret; key pairs are Ed25519, each made from it
  * and the name of its owner. All of it is in memory only, and made anew for each run. */
 #ifndef BENCH_RUN_KEYS_H
@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "zcrp-bench/control/settings.h"
+#include "zcrp-bench/control/control.h"
 #include "zcrp.h"
 
 enum run_keys {

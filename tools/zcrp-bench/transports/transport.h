@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #include "zcrp-bench/control/control.h"
-#include "zcrp-bench/control/settings.h"
 #include "zcrp-bench/job/job.h"
 #include "zcrp-bench/job/record.h"
 

@@ -1,5 +1,5 @@
 /* What both ends agree on, as a line: it comes back as it was, and nonsense is refused. */
-#include "zcrp-bench/control/settings.h"
+#include "zcrp-bench/control/control.h"
 
 #include "../../support/suite.h"
 
