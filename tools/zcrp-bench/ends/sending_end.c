@@ -517,63 +517,40 @@ static int measure_all(struct sending_end *end, const struct results *results)
     return flows_say_bye(end);
 }
 
-static int converse(struct sending_end *ends, const struct address *address,
-                    const struct results *results)
+/* An end, and where the other one is. */
+struct run_of_ends {
+    struct sending_end *ends;
+    const struct address *address;
+};
+
+static int converse(void *context, const struct results *results)
 {
-    int status = flows_open(ends, address);
+    const struct run_of_ends *run = context;
+    const struct options *options = results->options;
+    int status = capture_open(options->capture) < 0 ? -1 : trace_open(options->trace);
 
-    if (status == 0)
-        status = measure_all(ends, results);
-    progress_clear();
-    flows_close(ends);
-    return status;
-}
-
-static int run_and_report(struct sending_end *end, const struct address *address,
-                          struct results *results)
-{
-    struct report report;
-
-    if (report_open(&report, end->options) < 0)
-        return -1;
-    int status = capture_open(end->options->capture) < 0 ? -1 : trace_open(end->options->trace);
-    if (status == 0)
-        status = converse(end, address, results);
-    if (capture_close() < 0 || trace_close() < 0)
-        status = -1;
-    if (status == 0)
-        status = report_write(&report, results);
-    report_close(&report);
-    return status < 0 || end->is_different ? -1 : 0;
-}
-
-static int run_with_input(struct sending_end *ends, const struct address *address)
-{
-    const struct options *options = ends->options;
-    struct results results;
-    int status =
-        results_init(&results, options->size_count, options->repeat, options->transport_count);
-
-    if (status < 0)
-        return -1;
-    results.seed = options->settings.seed;
-    results.options = options;
-    progress_init(options->is_quiet);
-    status = run_and_report(ends, address, &results);
-    results_fini(&results);
-    return status;
+    if (status == 0) {
+        status = flows_open(run->ends, run->address);
+        if (status == 0)
+            status = measure_all(run->ends, results);
+        progress_clear();
+        flows_close(run->ends);
+    }
+    return capture_close() < 0 || trace_close() < 0 ? -1 : status;
 }
 
 int sending_end_run(const struct options *options, const struct address *address)
 {
-    struct sending_end *ends = flows_create(options);
+    struct run_of_ends run = {flows_create(options), address};
     int status = -1;
 
-    if (ends == NULL)
+    if (run.ends == NULL)
         return -1;
-    if (options->input == NULL || input_open(&ends->input, options->input) == 0)
-        status = run_with_input(ends, address);
-    input_close(&ends->input);
-    free(ends);
+    if (options->input == NULL || input_open(&run.ends->input, options->input) == 0)
+        status = report_on(options, converse, &run);
+    if (run.ends->is_different)
+        status = -1;
+    input_close(&run.ends->input);
+    free(run.ends);
     return status;
 }

@@ -302,10 +302,12 @@ static int measure_one(const struct options *options, const struct choice *choic
     return status;
 }
 
-static int measure_all(const struct options *options, const struct results *results)
+static int measure_all(void *nothing, const struct results *results)
 {
+    const struct options *options = results->options;
     size_t done = 0;
 
+    (void)nothing;
     for (size_t size = 0; size < results->sizes; size++) {
         for (size_t repeat = 0; repeat < results->repeats; repeat++) {
             for (size_t i = 0; i < results->transports; i++) {
@@ -338,21 +340,5 @@ static int raise_limit(uint64_t count)
 
 int peers_run(const struct options *options)
 {
-    struct results results;
-    struct report report;
-    int status = -1;
-
-    if (raise_limit(options->peers) < 0 ||
-        results_init(&results, options->size_count, options->repeat, options->transport_count) < 0)
-        return -1;
-    results.options = options;
-    progress_init(options->is_quiet);
-    if (report_open(&report, options) == 0) {
-        status = measure_all(options, &results);
-        if (status == 0)
-            status = report_write(&report, &results);
-        report_close(&report);
-    }
-    results_fini(&results);
-    return status;
+    return raise_limit(options->peers) < 0 ? -1 : report_on(options, measure_all, NULL);
 }

@@ -224,7 +224,8 @@ static void write_circumstances(FILE *out, char *const *command)
 void json_write(FILE *out, const struct results *results)
 {
     size_t summaries = results->sizes * results->transports;
-    uint64_t keys = results->options->settings.keys;
+    const struct settings *settings = &results->options->settings;
+    uint64_t keys = settings->keys;
 
     fputs("{\n", out);
     write_circumstances(out, results->options->command);
@@ -232,8 +233,8 @@ void json_write(FILE *out, const struct results *results)
         fprintf(out, "  \"keys\": \"%s\",\n", run_keys_names[keys]);
     else
         fputs("  \"keys\": null,\n", out);
-    if (results->seed != 0)
-        fprintf(out, "  \"seed\": %" PRIu64 ",\n", results->seed);
+    if (settings->seed != 0 && results->options->peers == 0)
+        fprintf(out, "  \"seed\": %" PRIu64 ",\n", settings->seed);
     else
         fputs("  \"seed\": null,\n", out);
     fputs("  \"runs\": [\n", out);

@@ -9,6 +9,29 @@
 #include "common/complain.h"
 #include "common/quantity.h"
 
+/* ---- progress ---- */
+
+static bool is_seen;
+
+void progress_show(const char *format, ...)
+{
+    va_list arguments;
+
+    if (!is_seen)
+        return;
+    fputs("\r\033[K", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fflush(stderr);
+}
+
+void progress_clear(void)
+{
+    if (is_seen)
+        fputs("\r\033[K", stderr);
+}
+
 /* ---- the table ---- */
 
 enum { CELL = 40, GAP = 2 };
@@ -265,12 +288,7 @@ void details_write(const struct options *options, const struct run *run, size_t 
     printf("\n");
 }
 
-/* ---- files ---- */
-
-static bool is_standard_output(const char *path)
-{
-    return path != NULL && strcmp(path, "-") == 0;
-}
+/* ---- the report ---- */
 
 /* 0 with *file NULL if there is no path. */
 static int open_file(FILE **file, const char *path)
@@ -278,32 +296,14 @@ static int open_file(FILE **file, const char *path)
     *file = NULL;
     if (path == NULL)
         return 0;
-    *file = is_standard_output(path) ? stdout : fopen(path, "we");
+    *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
     return *file != NULL ? 0 : complain("cannot write '%s': %s", path, strerror(errno));
 }
 
-static void close_file(FILE **file)
+static void close_file(FILE *file)
 {
-    if (*file != NULL && *file != stdout)
-        fclose(*file);
-    *file = NULL;
-}
-
-/* Closes a file that was written, and says whether all of it got there. */
-static int finish_file(FILE **file, const char *path)
-{
-    bool is_written = true;
-
-    if (*file != NULL)
-        is_written = fflush(*file) == 0 && !ferror(*file);
-    close_file(file);
-    return is_written ? 0 : complain("cannot write '%s': %s", path, strerror(errno));
-}
-
-int report_open(struct report *report, const struct options *options)
-{
-    *report = (struct report){.options = options};
-    return open_file(&report->json, options->json);
+    if (file != NULL && file != stdout)
+        fclose(file);
 }
 
 /* What verification came to, over all measurements. */
@@ -330,53 +330,40 @@ static void write_conditions(const struct options *options, const struct results
            (unsigned long long)options->repeat, memory, verdict_text(results));
 }
 
-int report_write(struct report *report, const struct results *results)
+static int write_all(FILE *json, const struct results *results)
 {
-    const struct options *options = report->options;
+    const struct options *options = results->options;
     int status = 0;
 
-    if (report->json != NULL)
-        json_write(report->json, results);
+    if (json != NULL)
+        json_write(json, results);
     if (options_have_output(options)) {
         write_table(results);
         write_conditions(options, results);
     }
-    if (finish_file(&report->json, options->json) < 0)
-        status = -1;
+    if (json != NULL && (fflush(json) != 0 || ferror(json)))
+        status = complain("cannot write '%s': %s", options->json, strerror(errno));
     if (fflush(stdout) != 0)
         status = complain("cannot write to standard output: %s", strerror(errno));
     return status;
 }
 
-void report_close(struct report *report)
+int report_on(const struct options *options,
+              int (*measure)(void *context, const struct results *results), void *context)
 {
-    close_file(&report->json);
-}
+    struct results results;
+    FILE *json;
+    int status = -1;
 
-/* ---- progress ---- */
-
-static bool is_seen;
-
-void progress_init(bool is_quiet)
-{
-    is_seen = !is_quiet && isatty(STDERR_FILENO);
-}
-
-void progress_show(const char *format, ...)
-{
-    va_list arguments;
-
-    if (!is_seen)
-        return;
-    fputs("\r\033[K", stderr);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fflush(stderr);
-}
-
-void progress_clear(void)
-{
-    if (is_seen)
-        fputs("\r\033[K", stderr);
+    if (results_init(&results, options) < 0)
+        return -1;
+    is_seen = !options->is_quiet && isatty(STDERR_FILENO);
+    if (open_file(&json, options->json) == 0) {
+        status = measure(context, &results);
+        if (status == 0)
+            status = write_all(json, &results);
+        close_file(json);
+    }
+    results_fini(&results);
+    return status;
 }

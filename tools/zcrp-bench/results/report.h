@@ -8,20 +8,10 @@
 #include "zcrp-bench/command/options.h"
 #include "zcrp-bench/results/results.h"
 
-struct report {
-    const struct options *options;
-    FILE *json; /* NULL: not wanted */
-};
-
-/* Opens the files, so that one that cannot be written is known before anything is measured. 0, or
- * -1 with a complaint; then nothing is open. */
-int report_open(struct report *report, const struct options *options);
-
-/* Writes all there is and closes. 0, or -1 with a complaint if a file is not complete. */
-int report_write(struct report *report, const struct results *results);
-
-/* Closes without writing. Fine after report_write. */
-void report_close(struct report *report);
+/* Measures by `measure`, which fills in all results for *context, and reports. A file that cannot
+ * be written is known before anything is measured. 0, or -1 with a complaint. */
+int report_on(const struct options *options,
+              int (*measure)(void *context, const struct results *results), void *context);
 
 /* Writes the results for programs: one JSON object with every measurement and the medians. Its
  * fields are described in docs/zcrp-bench.1. Errors stay in the stream. */
@@ -32,7 +22,6 @@ void json_write(FILE *out, const struct results *results);
 void details_write(const struct options *options, const struct run *run, size_t repeat);
 
 /* One line that says how far the run is, on standard error, if that is a terminal. */
-void progress_init(bool is_quiet);
 
 /* Replaces the line. */
 void progress_show(const char *format, ...) __attribute__((format(printf, 1, 2)));

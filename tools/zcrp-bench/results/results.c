@@ -161,11 +161,16 @@ static double cost(const struct run *run)
 
 /* ---- all runs ---- */
 
-int results_init(struct results *results, size_t sizes, size_t repeats, size_t transports)
+int results_init(struct results *results, const struct options *options)
 {
-    *results = (struct results){.sizes = sizes, .repeats = repeats, .transports = transports};
+    *results = (struct results){
+        .sizes = options->size_count,
+        .repeats = options->repeat,
+        .transports = options->transport_count,
+        .options = options,
+    };
     results->runs = calloc(results_count(results), sizeof *results->runs);
-    results->values = calloc(repeats, sizeof *results->values);
+    results->values = calloc(results->repeats, sizeof *results->values);
     if (results->runs != NULL && results->values != NULL)
         return 0;
     results_fini(results);

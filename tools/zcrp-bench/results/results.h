@@ -115,7 +115,6 @@ struct results {
     size_t sizes;
     size_t repeats;
     size_t transports;
-    uint64_t seed;                 /* of what was lost on purpose; 0: none was given */
     const struct options *options; /* what was measured, for the report */
     struct run *runs;
     double *values; /* room for one figure of each repeat */
@@ -132,7 +131,7 @@ struct summary {
 };
 
 /* 0, or -1 with a complaint. */
-int results_init(struct results *results, size_t sizes, size_t repeats, size_t transports);
+int results_init(struct results *results, const struct options *options);
 
 void results_fini(struct results *results);
 
