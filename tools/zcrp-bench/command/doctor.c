@@ -309,6 +309,17 @@ static bool try_library(void)
 
 /* ---- the machine ---- */
 
+/* Whether a UDP socket takes this value of an option. */
+static bool udp_takes(int level, int name, int value)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool is_taken = fd >= 0 && setsockopt(fd, level, name, &value, sizeof value) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is_taken;
+}
+
 /* What a UDP socket gets that asks for as much as the library does, as the kernel counts: twice. */
 static int granted(int force, int plain)
 {
@@ -345,20 +356,9 @@ static void check_buffer(const char *name, int force, int plain)
         advise("# for processes that are not privileged as this one is");
 }
 
-static bool has_udp_option(int name)
-{
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int value = name == UDP_GRO ? 1 : 0;
-    bool is_there = fd >= 0 && setsockopt(fd, IPPROTO_UDP, name, &value, sizeof value) == 0;
-
-    if (fd >= 0)
-        close(fd);
-    return is_there;
-}
-
 static void check_offload(const char *name, int option, const char *without)
 {
-    bool is_there = has_udp_option(option);
+    bool is_there = udp_takes(IPPROTO_UDP, option, option == UDP_GRO ? 1 : 0);
 
     say(is_there, "%s: %s", name, is_there ? "the kernel has it" : without);
     if (!is_there)
@@ -368,12 +368,8 @@ static void check_offload(const char *name, int option, const char *without)
 /* Marks of congestion, and whether the kernel tells them of what arrives. */
 static void check_ecn(void)
 {
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int yes = 1;
-    bool is_there = fd >= 0 && setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &yes, sizeof yes) == 0;
+    bool is_there = udp_takes(IPPROTO_IP, IP_RECVTOS, 1);
 
-    if (fd >= 0)
-        close(fd);
     say(is_there, "ECN: the kernel %s", is_there ? "tells marks of congestion" : "hides it");
 }
 
