@@ -46,36 +46,29 @@ static const char *end_name(bool is_listening)
 static const uint8_t pkcs8[] = {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06,
                                 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20};
 
-/* The owner's secret key in PEM, for gnutls_free. A code of GnuTLS, as below. */
-static int write_secret(const struct settings *settings, const char *owner, gnutls_datum_t *pem)
+/* The owner's secret key in PEM, for gnutls_free. As all below, whether it could be made. */
+static bool write_secret(const struct settings *settings, const char *owner, gnutls_datum_t *pem)
 {
     uint8_t secret[SETTINGS_KEY_BYTES], der[sizeof pkcs8 + 32];
     const gnutls_datum_t bytes = {der, sizeof der};
 
     settings_write_key(settings, secret);
     memcpy(der, pkcs8, sizeof pkcs8);
-    int code = gnutls_hmac_fast(GNUTLS_MAC_SHA256, secret, sizeof secret, owner, strlen(owner),
-                                der + sizeof pkcs8);
-    return code < 0 ? code : gnutls_pem_base64_encode2("PRIVATE KEY", &bytes, pem);
+    return gnutls_hmac_fast(GNUTLS_MAC_SHA256, secret, sizeof secret, owner, strlen(owner),
+                            der + sizeof pkcs8) >= 0 &&
+           gnutls_pem_base64_encode2("PRIVATE KEY", &bytes, pem) >= 0;
 }
 
-/* The same, to sign with, for gnutls_x509_privkey_deinit. On failure *key is NULL. */
-static int make_pair(const struct settings *settings, const char *owner, gnutls_x509_privkey_t *key)
+/* The same, to sign with. *key, NULL before, is for gnutls_x509_privkey_deinit in any case. */
+static bool make_pair(const struct settings *settings, const char *owner,
+                      gnutls_x509_privkey_t *key)
 {
     gnutls_datum_t pem = {NULL, 0};
+    bool is_made = write_secret(settings, owner, &pem) && gnutls_x509_privkey_init(key) >= 0 &&
+                   gnutls_x509_privkey_import(*key, &pem, GNUTLS_X509_FMT_PEM) >= 0;
 
-    *key = NULL;
-    int code = write_secret(settings, owner, &pem);
-    if (code >= 0)
-        code = gnutls_x509_privkey_init(key);
-    if (code >= 0)
-        code = gnutls_x509_privkey_import(*key, &pem, GNUTLS_X509_FMT_PEM);
-    if (code < 0 && *key != NULL) {
-        gnutls_x509_privkey_deinit(*key);
-        *key = NULL;
-    }
     gnutls_free(pem.data);
-    return code;
+    return is_made;
 }
 
 /* ---- raw public keys ---- */
@@ -86,23 +79,20 @@ static int pin(struct zcrp_keys *keys, const struct settings *settings, const ch
     char digits[2 * sizeof hash + 1];
     const gnutls_datum_t bytes = {hash, sizeof hash};
     size_t size = sizeof hash, room = sizeof digits;
-    gnutls_x509_privkey_t key;
-    int code = make_pair(settings, owner, &key);
+    gnutls_x509_privkey_t key = NULL;
+    bool is_made = make_pair(settings, owner, &key) &&
+                   gnutls_x509_privkey_get_key_id(key, GNUTLS_KEYID_USE_SHA256, hash, &size) >= 0 &&
+                   gnutls_hex_encode(&bytes, digits, &room) >= 0;
 
-    if (code < 0)
-        return ZCRP_ERROR_MEMORY;
-    code = gnutls_x509_privkey_get_key_id(key, GNUTLS_KEYID_USE_SHA256, hash, &size);
-    if (code >= 0)
-        code = gnutls_hex_encode(&bytes, digits, &room);
     gnutls_x509_privkey_deinit(key);
-    return code < 0 ? ZCRP_ERROR_MEMORY : zcrp_keys_pin(keys, digits);
+    return is_made ? zcrp_keys_pin(keys, digits) : ZCRP_ERROR_MEMORY;
 }
 
 static int make_raw(const struct settings *settings, bool is_listening, struct zcrp_keys **keys)
 {
     gnutls_datum_t pem;
 
-    if (write_secret(settings, end_name(is_listening), &pem) < 0)
+    if (!write_secret(settings, end_name(is_listening), &pem))
         return ZCRP_ERROR_MEMORY;
     int code = zcrp_keys_raw(keys, pem.data, pem.size);
     gnutls_free(pem.data);
@@ -124,104 +114,77 @@ struct paper {
     char path[PATH_ROOM]; /* for this process */
 };
 
-static int write_paper(struct paper *paper, const gnutls_datum_t *text)
+static bool write_paper(struct paper *paper, const gnutls_datum_t *text)
 {
     paper->fd = memfd_create(name, MFD_CLOEXEC);
     (void)snprintf(paper->path, sizeof paper->path, "/proc/self/fd/%d", paper->fd);
-    if (paper->fd >= 0 && fchmod(paper->fd, S_IRUSR | S_IWUSR) == 0 &&
-        write(paper->fd, text->data, text->size) == (ssize_t)text->size)
-        return 0;
-    return GNUTLS_E_FILE_ERROR;
+    return paper->fd >= 0 && fchmod(paper->fd, S_IRUSR | S_IWUSR) == 0 &&
+           write(paper->fd, text->data, text->size) == (ssize_t)text->size;
 }
 
-static int write_key(struct paper *paper, const struct settings *settings, const char *owner)
+static bool write_key(struct paper *paper, const struct settings *settings, const char *owner)
 {
     gnutls_datum_t pem = {NULL, 0};
-    int code = write_secret(settings, owner, &pem);
+    bool is_written = write_secret(settings, owner, &pem) && write_paper(paper, &pem);
 
-    if (code >= 0)
-        code = write_paper(paper, &pem);
     gnutls_free(pem.data);
-    return code;
+    return is_written;
+}
+
+static bool write_certificate(struct paper *paper, gnutls_x509_crt_t certificate)
+{
+    gnutls_datum_t pem = {NULL, 0};
+    bool is_written = gnutls_x509_crt_export2(certificate, GNUTLS_X509_FMT_PEM, &pem) >= 0 &&
+                      write_paper(paper, &pem);
+
+    gnutls_free(pem.data);
+    return is_written;
 }
 
 /* The name that is looked for is that of an end. The authority has another one. */
-static int fill(gnutls_x509_crt_t certificate, const char *owner)
+static bool fill(gnutls_x509_crt_t certificate, const char *owner)
 {
     bool is_end = owner != authority;
     time_t now = time(NULL);
-    int code = gnutls_x509_crt_set_version(certificate, 3);
 
-    if (code >= 0)
-        code = gnutls_x509_crt_set_serial(certificate, is_end ? "\2" : "\1", 1);
-    if (code >= 0)
-        code = gnutls_x509_crt_set_activation_time(certificate, now - ONE_DAY);
-    if (code >= 0)
-        code = gnutls_x509_crt_set_expiration_time(certificate, now + ONE_DAY);
-    if (code >= 0)
-        code = gnutls_x509_crt_set_dn(certificate, is_end ? "CN=end" : "CN=authority", NULL);
-    if (code >= 0)
-        code = gnutls_x509_crt_set_basic_constraints(certificate, is_end ? 0 : 1, -1);
-    if (code >= 0 && is_end)
-        code = gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_DNSNAME, name,
-                                                    sizeof name - 1, GNUTLS_FSAN_SET);
-    return code;
+    return gnutls_x509_crt_set_version(certificate, 3) >= 0 &&
+           gnutls_x509_crt_set_serial(certificate, is_end ? "\2" : "\1", 1) >= 0 &&
+           gnutls_x509_crt_set_activation_time(certificate, now - ONE_DAY) >= 0 &&
+           gnutls_x509_crt_set_expiration_time(certificate, now + ONE_DAY) >= 0 &&
+           gnutls_x509_crt_set_dn(certificate, is_end ? "CN=end" : "CN=authority", NULL) >= 0 &&
+           gnutls_x509_crt_set_basic_constraints(certificate, is_end ? 0 : 1, -1) >= 0 &&
+           (!is_end || gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_DNSNAME, name,
+                                                            sizeof name - 1, GNUTLS_FSAN_SET) >= 0);
 }
 
 /* A certificate for the owner's key. That of the signer is NULL: the certificate itself signs. */
-static int sign(gnutls_x509_crt_t *certificate, const struct settings *settings, const char *owner,
-                gnutls_x509_crt_t signer)
+static bool sign(gnutls_x509_crt_t *certificate, const struct settings *settings, const char *owner,
+                 gnutls_x509_crt_t signer)
 {
     gnutls_x509_privkey_t key = NULL, key_of_signer = NULL;
-    int code = gnutls_x509_crt_init(certificate);
+    bool is_signed = gnutls_x509_crt_init(certificate) >= 0 && make_pair(settings, owner, &key) &&
+                     make_pair(settings, authority, &key_of_signer) && fill(*certificate, owner) &&
+                     gnutls_x509_crt_set_key(*certificate, key) >= 0 &&
+                     gnutls_x509_crt_sign2(*certificate, signer != NULL ? signer : *certificate,
+                                           key_of_signer, GNUTLS_DIG_SHA512, 0) >= 0;
 
-    if (code >= 0)
-        code = make_pair(settings, owner, &key);
-    if (code >= 0)
-        code = make_pair(settings, authority, &key_of_signer);
-    if (code >= 0)
-        code = fill(*certificate, owner);
-    if (code >= 0)
-        code = gnutls_x509_crt_set_key(*certificate, key);
-    if (code >= 0)
-        code = gnutls_x509_crt_sign2(*certificate, signer != NULL ? signer : *certificate,
-                                     key_of_signer, GNUTLS_DIG_SHA512, 0);
-    if (key != NULL)
-        gnutls_x509_privkey_deinit(key);
-    if (key_of_signer != NULL)
-        gnutls_x509_privkey_deinit(key_of_signer);
-    return code;
-}
-
-static int write_certificate(struct paper *paper, gnutls_x509_crt_t certificate)
-{
-    gnutls_datum_t pem = {NULL, 0};
-    int code = gnutls_x509_crt_export2(certificate, GNUTLS_X509_FMT_PEM, &pem);
-
-    if (code >= 0)
-        code = write_paper(paper, &pem);
-    gnutls_free(pem.data);
-    return code;
+    gnutls_x509_privkey_deinit(key);
+    gnutls_x509_privkey_deinit(key_of_signer);
+    return is_signed;
 }
 
 /* Each end makes the authority, too: its key and its name are the same at both. */
-static int write_certificates(struct paper *own, struct paper *authorities,
-                              const struct settings *settings, const char *owner)
+static bool write_certificates(struct paper *own, struct paper *authorities,
+                               const struct settings *settings, const char *owner)
 {
     gnutls_x509_crt_t signer = NULL, certificate = NULL;
-    int code = sign(&signer, settings, authority, NULL);
+    bool are_written =
+        sign(&signer, settings, authority, NULL) && sign(&certificate, settings, owner, signer) &&
+        write_certificate(authorities, signer) && write_certificate(own, certificate);
 
-    if (code >= 0)
-        code = sign(&certificate, settings, owner, signer);
-    if (code >= 0)
-        code = write_certificate(authorities, signer);
-    if (code >= 0)
-        code = write_certificate(own, certificate);
-    if (signer != NULL)
-        gnutls_x509_crt_deinit(signer);
-    if (certificate != NULL)
-        gnutls_x509_crt_deinit(certificate);
-    return code;
+    gnutls_x509_crt_deinit(signer);
+    gnutls_x509_crt_deinit(certificate);
+    return are_written;
 }
 
 static int make_certified(const struct settings *settings, bool is_listening,
@@ -232,8 +195,8 @@ static int make_certified(const struct settings *settings, bool is_listening,
     const char *owner = end_name(is_listening);
     int code = ZCRP_ERROR_MEMORY;
 
-    if (write_certificates(&papers[OWN], &papers[AUTHORITIES], settings, owner) >= 0 &&
-        write_key(&papers[KEY], settings, owner) >= 0)
+    if (write_certificates(&papers[OWN], &papers[AUTHORITIES], settings, owner) &&
+        write_key(&papers[KEY], settings, owner))
         code = zcrp_keys_certificate(keys, papers[OWN].path, papers[KEY].path,
                                      papers[AUTHORITIES].path, name);
     for (int i = 0; i < PAPERS; i++) {
