@@ -59,7 +59,7 @@ int udp_connect(struct transport *transport, int port)
     return zcrp_udp_port(transport->fd);
 }
 
-enum { NO_PORT = 1, USUAL_VCI = 32 };
+enum { USUAL_VCI = 32 };
 
 static const int64_t linger_ns = 2000000000;
 
@@ -67,48 +67,6 @@ const char *const carrier_names[CARRIERS + 1] = {
     [CARRIER_AUTO] = "auto",     [CARRIER_UDP] = "udp",   [CARRIER_MEMORY] = "memory",
     [CARRIER_MAPPED] = "mapped", [CARRIER_AAL5] = "aal5", [CARRIER_AAL5_UDP] = "aal5-udp",
 };
-
-static bool is_raw(const struct transport *transport)
-{
-    return transport->settings->channel == CARRIER_AAL5;
-}
-
-int carrier_offer(struct transport *transport)
-{
-    struct address here;
-
-    if (!is_raw(transport))
-        return udp_offer(transport);
-    if (address_local(transport->control->fd, &here) < 0)
-        return -1;
-    transport->fd = zcrp_aal5_listen(here.host);
-    return transport->fd >= 0 ? NO_PORT : udp_failed(transport, "listen", transport->fd);
-}
-
-/* The same peer, without a port. */
-static int replace_by_peer(struct transport *transport)
-{
-    struct address peer;
-
-    if (address_peer(transport->control->fd, 0, &peer) < 0)
-        return -1;
-    transport->fd = zcrp_aal5_connect(peer.host);
-    return transport->fd >= 0 ? NO_PORT : udp_failed(transport, "connect", transport->fd);
-}
-
-/* The address of the control connection's peer is known only now. */
-int carrier_accept(struct transport *transport, int port)
-{
-    return udp_accept(transport, is_raw(transport) ? 0 : port);
-}
-
-int carrier_connect(struct transport *transport, int port)
-{
-    int own = is_raw(transport) ? replace_by_peer(transport) : udp_connect(transport, port);
-
-    carrier_name(transport->settings, transport->channel);
-    return own;
-}
 
 void carrier_name(const struct settings *settings, char name[TRANSPORT_CHANNEL_ROOM])
 {

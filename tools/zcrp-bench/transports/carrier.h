@@ -30,12 +30,6 @@ enum carrier {
 /* "auto", "udp", "memory", "mapped", "aal5", "aal5-udp", in the order of the above, then NULL. */
 extern const char *const carrier_names[CARRIERS + 1];
 
-/* As the functions of the same names in struct transport_kind, on the channel that the settings ask
- * for. A raw socket has no port; 1 stands for it. */
-int carrier_offer(struct transport *transport);
-int carrier_accept(struct transport *transport, int port);
-int carrier_connect(struct transport *transport, int port);
-
 /* What ZCRP's channel is called in the report: "udp", with keys "udp+keys". AUTO is as UDP: what it
  * came to is known later. */
 void carrier_name(const struct settings *settings, char name[TRANSPORT_CHANNEL_ROOM]);

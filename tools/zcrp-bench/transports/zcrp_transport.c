@@ -294,24 +294,56 @@ static int end_meet(struct transport *transport)
 
 /* ZCRP as a message transport. Simplex: a channel each way for round trips. */
 
-static int end_offer(struct transport *transport)
+/* On the channel that the settings ask for. A raw socket has no port; this stands for it. */
+enum { NO_PORT = 1 };
+
+static bool is_raw(const struct transport *transport)
 {
-    return is_connected(transport) ? connected_offer(transport) : carrier_offer(transport);
+    return transport->settings->channel == CARRIER_AAL5;
 }
 
+static int end_offer(struct transport *transport)
+{
+    struct address here;
+
+    if (is_connected(transport))
+        return connected_offer(transport);
+    if (!is_raw(transport))
+        return udp_offer(transport);
+    if (address_local(transport->control->fd, &here) < 0)
+        return -1;
+    transport->fd = zcrp_aal5_listen(here.host);
+    return transport->fd >= 0 ? NO_PORT : udp_failed(transport, "listen", transport->fd);
+}
+
+/* The address of the control connection's peer is known only now. */
 static int end_accept(struct transport *transport, int port)
 {
     if (is_connected(transport))
         return connected_accept(transport);
-    return carrier_accept(transport, port) < 0 ? -1 : end_open(transport, transport->is_back);
+    if (udp_accept(transport, is_raw(transport) ? 0 : port) < 0)
+        return -1;
+    return end_open(transport, transport->is_back);
+}
+
+/* The same peer, without a port. */
+static int connect_raw(struct transport *transport)
+{
+    struct address peer;
+
+    if (address_peer(transport->control->fd, 0, &peer) < 0)
+        return -1;
+    transport->fd = zcrp_aal5_connect(peer.host);
+    return transport->fd >= 0 ? NO_PORT : udp_failed(transport, "connect", transport->fd);
 }
 
 static int end_connect(struct transport *transport, int port)
 {
     if (is_connected(transport))
         return connected_connect(transport, port);
-    int own = carrier_connect(transport, port);
+    int own = is_raw(transport) ? connect_raw(transport) : udp_connect(transport, port);
 
+    carrier_name(transport->settings, transport->channel);
     return own < 0 || end_open(transport, !transport->is_back) < 0 ? -1 : own;
 }
 
