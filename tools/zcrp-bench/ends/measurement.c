@@ -200,41 +200,23 @@ static void name_channel(struct run *run, struct transport *transport)
     memcpy(run->channel, transport->channel, sizeof run->channel);
 }
 
-static struct run_end end_of(const struct record *record)
+static double wall_s(const struct record *end)
 {
-    return (struct run_end){
-        .cpu_s = (double)record->watch.cpu_ns / 1e9,
-        .counts = record->counts,
-        .allocations = record->allocations,
-    };
-}
-
-static void note_job(struct run *run, const struct job *job, double seconds)
-{
-    run->count = job->count;
-    run->bytes = job->total;
-    run->depth = job->depth;
-    run->seconds = seconds;
+    return (double)end->watch.wall_ns / 1e9;
 }
 
 /* This end sends. */
 static int run_there(struct sending_end *end, struct transport *transport, struct job *job,
                      struct run *run)
 {
-    struct record own;
-    struct record other;
-
-    record_begin(&own, transport);
+    record_begin(&run->sender, transport);
     course_begin(&job->course);
     if (transport->kind->send(transport, job) < 0)
         return job_failed(end);
-    if (control_hear(&end->control) < 0 ||
-        record_read(&end->control, &other, job, &run->verdict) < 0)
+    if (record_hear(&end->control, &run->receiver, job, &run->verdict) < 0)
         return -1;
-    record_end(&own, transport);
-    note_job(run, job, (double)other.watch.wall_ns / 1e9);
-    run->sender = end_of(&own);
-    run->receiver = end_of(&other);
+    record_end(&run->sender, transport);
+    run->seconds = wall_s(&run->receiver);
     return 0;
 }
 
@@ -243,22 +225,17 @@ static int run_back(struct sending_end *end, struct transport *transport, struct
                     struct run *run)
 {
     enum verdict unknown;
-    struct record own;
-    struct record other;
     struct job others = *job;
 
-    record_begin(&own, transport);
+    record_begin(&run->receiver, transport);
     if (control_say(&end->control, "go") < 0)
         return -1;
     if (transport->kind->receive(transport, job) < 0)
         return job_failed(end);
-    record_end(&own, transport);
-    if (control_hear(&end->control) < 0 ||
-        record_read(&end->control, &other, &others, &unknown) < 0)
+    record_end(&run->receiver, transport);
+    if (record_hear(&end->control, &run->sender, &others, &unknown) < 0)
         return -1;
-    note_job(run, job, (double)own.watch.wall_ns / 1e9);
-    run->sender = end_of(&other);
-    run->receiver = end_of(&own);
+    run->seconds = wall_s(&run->receiver);
     run->verdict = job_verdict(job);
     return 0;
 }
@@ -268,23 +245,16 @@ static int run_trips(struct sending_end *end, struct contender *contender, struc
                      struct run *run)
 {
     struct transport *there = contender_transport(contender);
-    struct record own;
-    struct record other;
 
     run->histogram = calloc(1, sizeof *run->histogram);
     if (run->histogram == NULL)
         return complain("no memory for a histogram: %s", strerror(ENOMEM));
-    record_begin(&own, there);
+    record_begin(&run->sender, there);
     if (ping_run(there, &contender->back, job, run->histogram) < 0)
         return job_failed(end);
-    record_end(&own, there);
-    if (control_hear(&end->control) < 0 ||
-        record_read(&end->control, &other, job, &run->verdict) < 0)
-        return -1;
-    note_job(run, job, (double)own.watch.wall_ns / 1e9);
-    run->sender = end_of(&own);
-    run->receiver = end_of(&other);
-    return 0;
+    record_end(&run->sender, there);
+    run->seconds = wall_s(&run->sender);
+    return record_hear(&end->control, &run->receiver, job, &run->verdict);
 }
 
 /* At this end; the way back, too, where it is a channel of its own. */
@@ -315,6 +285,9 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
         run_fini(run);
         return -1;
     }
+    run->count = job->count;
+    run->bytes = job->total;
+    run->depth = job->depth;
     name_channel(run, transport);
     check_verdict(end, run, job, transport);
     return 0;

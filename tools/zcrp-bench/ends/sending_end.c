@@ -186,9 +186,10 @@ static uint64_t more(uint64_t a, uint64_t b)
 }
 
 /* The work of a process is all flows'. */
-static void add_end(struct run_end *sum, const struct run_end *end)
+static void add_end(struct record *sum, const struct record *end)
 {
-    sum->cpu_s = fmax(sum->cpu_s, end->cpu_s);
+    if (end->watch.cpu_ns > sum->watch.cpu_ns)
+        sum->watch = end->watch;
     counts_add(&sum->counts, &end->counts);
     sum->allocations.calls = more(sum->allocations.calls, end->allocations.calls);
     sum->allocations.peak_bytes = more(sum->allocations.peak_bytes, end->allocations.peak_bytes);

@@ -180,12 +180,15 @@ int record_say(struct control *control, const struct record *record, const struc
     return control_say_numbers(control, record->counts.value, COUNTS);
 }
 
-int record_read(struct control *control, struct record *record, struct job *job,
+int record_hear(struct control *control, struct record *record, struct job *job,
                 enum verdict *verdict)
 {
-    const char *arguments = control_arguments(control, result);
+    const char *arguments;
     uint64_t figures[8];
 
+    if (control_hear(control) < 0)
+        return -1;
+    arguments = control_arguments(control, result);
     if (arguments == NULL || control_figures(arguments, figures, 8) < 0 || figures[5] >= VERDICTS)
         return complain("the listening end says nonsense: '%.80s'", control->line);
     *record = (struct record){

@@ -80,9 +80,8 @@ void record_end(struct record *record, struct transport *transport);
 /* Listening end: tells the record, and what verification came to. 0, or -1 with a complaint. */
 int record_say(struct control *control, const struct record *record, const struct job *job);
 
-/* Connecting end: reads what the last line that was heard begins. The first difference goes to
- * *job. 0, or -1 with a complaint. */
-int record_read(struct control *control, struct record *record, struct job *job,
+/* Connecting end: hears it. The first difference goes to *job. 0, or -1 with a complaint. */
+int record_hear(struct control *control, struct record *record, struct job *job,
                 enum verdict *verdict);
 
 #endif

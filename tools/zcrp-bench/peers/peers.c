@@ -77,9 +77,7 @@ struct gauge {
 
 static void gauge_end(const struct gauge *gauge, const struct stage *stage, struct peers_side *side)
 {
-    struct watch watch = watch_since(gauge->begun);
-
-    side->cpu_s = (double)watch.cpu_ns / 1e9;
+    side->cpu_ns = watch_since(gauge->begun).cpu_ns;
     side->kib = (resident_kib() - gauge->kib) / (double)stage->peers;
     side->threads = count_threads() - 1;
 }
@@ -223,8 +221,9 @@ static void note_run(const struct stage *stage, const struct choice *choice, str
         .size = stage->size,
         .depth = stage->depth,
         .seconds = stage->seconds,
-        .sender = {.cpu_s = stage->sender.cpu_s, .allocations.calls = ALLOCATIONS_UNKNOWN},
-        .receiver = {.cpu_s = stage->receiver.cpu_s, .allocations.calls = ALLOCATIONS_UNKNOWN},
+        .sender = {.watch.cpu_ns = stage->sender.cpu_ns, .allocations.calls = ALLOCATIONS_UNKNOWN},
+        .receiver = {.watch.cpu_ns = stage->receiver.cpu_ns,
+                     .allocations.calls = ALLOCATIONS_UNKNOWN},
         .flows = stage->peers,
         .fairness = jain(stage->bytes, stage->ways),
         .peers = {.sender_threads = stage->sender.threads,

@@ -19,9 +19,9 @@
 
 /* What a measurement finds out about a process. */
 struct peers_side {
-    double cpu_s; /* while it is measured */
-    double kib;   /* resident memory for each peer, without the messages' */
-    int threads;  /* beside the program's one */
+    int64_t cpu_ns; /* while it is measured */
+    double kib;     /* resident memory for each peer, without the messages' */
+    int threads;    /* beside the program's one */
 };
 
 enum peers_phase {

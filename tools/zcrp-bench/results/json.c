@@ -55,12 +55,12 @@ static void write_counts(FILE *out, const struct counts *counts)
     fputc('}', out);
 }
 
-static void write_end(FILE *out, const char *key, const struct run_end *end, double cpu_s_per_gb)
+static void write_end(FILE *out, const char *key, const struct record *end, double cpu_s_per_gb)
 {
     const struct allocations *allocations = &end->allocations;
     bool are_counted = allocations->calls != ALLOCATIONS_UNKNOWN;
 
-    fprintf(out, ", \"%s\": {\"cpu_s\": %.9g", key, end->cpu_s);
+    fprintf(out, ", \"%s\": {\"cpu_s\": %.9g", key, (double)end->watch.cpu_ns / 1e9);
     number(out, "cpu_s_per_gb", true, cpu_s_per_gb);
     count(out, "allocations", are_counted, allocations->calls);
     count(out, "peak_bytes", are_counted, allocations->peak_bytes);

@@ -97,12 +97,12 @@ static double gigabytes(const struct run *run)
     return (double)run->bytes / 1e9;
 }
 
-static double cpu_s_per_gb(const struct run *run, const struct run_end *end)
+static double cpu_s_per_gb(const struct run *run, const struct record *end)
 {
-    return end->cpu_s / gigabytes(run);
+    return (double)end->watch.cpu_ns / 1e9 / gigabytes(run);
 }
 
-static double share(const struct run_end *end, enum count part, enum count whole)
+static double share(const struct record *end, enum count part, enum count whole)
 {
     const uint64_t *counts = end->counts.value;
 

@@ -47,13 +47,6 @@ struct peers_figures {
     double sender_kib, receiver_kib;         /* resident for each peer */
 };
 
-/* What one end did. */
-struct run_end {
-    double cpu_s;
-    struct counts counts;
-    struct allocations allocations;
-};
-
 /* One measurement. */
 struct run {
     const char *transport;
@@ -63,7 +56,7 @@ struct run {
     uint64_t bytes;
     uint64_t depth; /* messages under way at once, at most, of each flow */
     double seconds; /* at the receiving end: from before the first receive to after the last wait */
-    struct run_end sender, receiver;
+    struct record sender, receiver;
     enum verdict verdict;
     struct histogram *histogram; /* of round trips; NULL: no ping */
     uint64_t flows;              /* at once, that all this is the sum of */
