@@ -303,15 +303,6 @@ static int flows_measure(struct sending_end *ends, size_t which, uint64_t size, 
     return status;
 }
 
-/* The lanes of the first are everybody's. */
-static void flows_follow(struct sending_end *ends)
-{
-    for (size_t i = 1; i < ends->options->parallel; i++) {
-        for (size_t which = 0; which < ends->options->transport_count; which++)
-            ends[i].contenders[which].lane = ends->contenders[which].lane;
-    }
-}
-
 enum { SEED_SHIFT = 40 };
 
 /* Opens all channels. */
@@ -429,32 +420,30 @@ static int flows_say_bye(struct sending_end *ends)
     return status;
 }
 
-static void close_flow(struct sending_end *end)
-{
-    if (end->control.fd >= 0)
-        control_fini(&end->control);
-    for (size_t i = 0; i < end->options->transport_count; i++)
-        contender_close(&end->contenders[i]);
-    memory_fini(&end->memory);
-}
-
 static void flows_close(struct sending_end *ends)
 {
-    for (size_t i = 0; i < ends->options->parallel; i++)
-        close_flow(&ends[i]);
+    for (size_t i = 0; i < ends->options->parallel; i++) {
+        if (ends[i].control.fd >= 0)
+            control_fini(&ends[i].control);
+        for (size_t which = 0; which < ends->options->transport_count; which++)
+            contender_close(&ends[i].contenders[which]);
+        memory_fini(&ends[i].memory);
+    }
 }
 
 /* ---- all measurements ---- */
 
-static int choose_lanes(struct sending_end *end, uint64_t size)
+/* The lanes that the first chooses are everybody's. */
+static int choose_lanes(struct sending_end *ends, uint64_t size)
 {
-    if (end->options->is_ping)
-        return 0;
-    for (size_t i = 0; i < end->options->transport_count; i++) {
-        if (contender_choose(&end->contenders[i], end, size) < 0)
+    const struct options *options = ends->options;
+
+    for (size_t which = 0; !options->is_ping && which < options->transport_count; which++) {
+        if (contender_choose(&ends->contenders[which], ends, size) < 0)
             return -1;
+        for (size_t i = 1; i < options->parallel; i++)
+            ends[i].contenders[which].lane = ends->contenders[which].lane;
     }
-    flows_follow(end);
     return 0;
 }
 
