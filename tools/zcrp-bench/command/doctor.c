@@ -22,7 +22,6 @@
 
 #include "common/complain.h"
 #include "common/environment.h"
-#include "common/quantity.h"
 #include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/transport.h"
 #include "zcrp.h"

@@ -6,7 +6,6 @@
 #include <netinet/udp.h>
 #include <string.h>
 
-#include "common/complain.h"
 #include "zcrp-bench/job/record.h"
 
 /* ---- the sending end ---- */

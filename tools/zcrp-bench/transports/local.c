@@ -1,6 +1,5 @@
 /* What both ends on one host have beside UDP and TCP: AF_UNIX sockets, and pipes that are handed
  * over through one. */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
