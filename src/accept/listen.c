@@ -218,7 +218,7 @@ static void hear_strays(const struct listen_socket *l, const struct caller *call
 int listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
                  listen_hear hear, void *context)
 {
-    union address place, from = caller->from;
+    union address place = {.room = {.ss_family = AF_UNSPEC}}, from = caller->from;
     int error = place_for_child(l->fd, caller, &place);
 
     *child = -1;
