@@ -299,7 +299,7 @@ TEST(place_open__table, .rows = ROWS(places))
 
 static void expect(struct walk *walk, const char *path, uint8_t type)
 {
-    struct entry entry;
+    struct list_entry entry;
     uint32_t root;
 
     ck_assert_int_eq(walk_next(walk, &entry, &root), WALK_ENTRY);
@@ -310,7 +310,7 @@ static void expect(struct walk *walk, const char *path, uint8_t type)
 TEST(walk__a_tree)
 {
     struct walk walk = {0};
-    struct entry entry;
+    struct list_entry entry;
     uint32_t root;
 
     ck_assert_int_eq(mkfifo(path_of("inside/pipe"), 0600), 0);
@@ -333,7 +333,7 @@ TEST(walk__a_tree)
 TEST(walk__what_is_in_a_directory_and_a_file)
 {
     struct walk walk = {0};
-    struct entry entry;
+    struct list_entry entry;
     uint32_t root;
 
     ck_assert_int_eq(walk_add(&walk, top, "a/."), 0);
@@ -350,7 +350,7 @@ TEST(walk__what_is_in_a_directory_and_a_file)
 TEST(walk__a_file_that_is_gone)
 {
     struct walk walk = {0};
-    struct entry entry;
+    struct list_entry entry;
     uint32_t root;
 
     ck_assert_int_eq(walk_add(&walk, top, "none"), 0);
@@ -425,19 +425,19 @@ TEST(crew_hash__is_xxh3)
 
 /* ---- partial ---- */
 
-static struct entry entry_of(const char *path)
+static struct list_entry entry_of(const char *path)
 {
-    return (struct entry){.type = ENTRY_FILE,
-                          .mode = 04751,
-                          .time_s = 1000000000,
-                          .path = {path, strlen(path)},
-                          .link = {"", 0}};
+    return (struct list_entry){.type = ENTRY_FILE,
+                               .mode = 04751,
+                               .time_s = 1000000000,
+                               .path = {path, strlen(path)},
+                               .link = {"", 0}};
 }
 
 TEST(partial__is_found_again)
 {
     struct partial partial;
-    struct entry entry = entry_of("a/new");
+    struct list_entry entry = entry_of("a/new");
     struct stat status;
 
     ck_assert_int_eq(partial_open(&partial, top, "a/new"), 0);
@@ -526,7 +526,7 @@ static int names_in_shared(void)
 TEST(partial__its_place_is_taken)
 {
     struct partial partial;
-    struct entry entry = entry_of("shared/new");
+    struct list_entry entry = entry_of("shared/new");
 
     take_place_of_part("shared/new");
     ck_assert_int_eq(partial_open(&partial, top, "shared/new"), 0);
@@ -552,7 +552,7 @@ TEST(partial__in_another_place_is_not_left)
 
 TEST(partial_make_link__its_place_is_taken)
 {
-    struct entry entry = entry_of("shared/new");
+    struct list_entry entry = entry_of("shared/new");
 
     entry.link = (struct text){"there", 5};
     take_place_of_part("shared/new");
@@ -570,7 +570,7 @@ TEST(partial__names_of_any_length)
     name[NAME_MOST] = '\0';
     ck_assert_int_eq(partial_open(&partial, top, name), 0);
     ck_assert_uint_le(strlen(partial.own), NAME_MOST);
-    struct entry entry = entry_of(name);
+    struct list_entry entry = entry_of(name);
     ck_assert_int_eq(partial_finish(&partial, &entry), 0);
     partial_close(&partial);
     ck_assert_int_eq(faccessat(top, name, F_OK, 0), 0);

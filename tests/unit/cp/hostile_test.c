@@ -294,7 +294,7 @@ static struct record entry_of(uint8_t type, const char *path, uint64_t size, con
 {
     struct record record = {.kind = RECORD_ENTRY};
 
-    record.entry = (struct entry){
+    record.entry = (struct list_entry){
         .type = type,
         .mode = type == ENTRY_DIRECTORY ? 0755 : 0644,
         .size = size,

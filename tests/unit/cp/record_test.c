@@ -46,7 +46,7 @@ static struct record entry_of(const char *path)
 {
     struct record record = {.kind = RECORD_ENTRY};
 
-    record.entry = (struct entry){
+    record.entry = (struct list_entry){
         .type = ENTRY_FILE, .mode = 0644, .size = 5, .path = text_of(path), .link = {"", 0}};
     return record;
 }

@@ -52,7 +52,7 @@ static int plan_part(struct incoming *incoming, uint64_t start, uint64_t end)
 
 void incoming_begin(struct incoming *incoming, int directory, struct wanted *wanted)
 {
-    const struct entry *entry = &wanted->entry;
+    const struct list_entry *entry = &wanted->entry;
 
     *incoming = (struct incoming){.wanted = wanted, .needs_extents = entry->is_sparse};
     if (partial_open(&incoming->partial, directory, entry->path.bytes) != 0) {

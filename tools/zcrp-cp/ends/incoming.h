@@ -21,9 +21,9 @@ enum { INCOMING_TRIES = 3 }; /* for a block that arrives damaged */
 
 /* An entry of the list that is to be dealt with. */
 struct wanted {
-    uint32_t number;    /* its place in the list */
-    struct entry entry; /* whose texts are in `bytes`, each with a 0 behind it */
-    int damaged;        /* times that it came so */
+    uint32_t number;         /* its place in the list */
+    struct list_entry entry; /* whose texts are in `bytes`, each with a 0 behind it */
+    int damaged;             /* times that it came so */
     struct wanted *next;
     char bytes[];
 };

@@ -51,7 +51,7 @@ static int make_room(struct stock *stock)
     return 0;
 }
 
-int stock_add(struct stock *stock, const struct entry *entry, uint32_t root)
+int stock_add(struct stock *stock, const struct list_entry *entry, uint32_t root)
 {
     if (make_room(stock) < 0)
         return -1;

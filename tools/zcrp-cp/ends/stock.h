@@ -49,7 +49,7 @@ void stock_init(struct stock *stock, const struct walk *walk);
 void stock_fini(struct stock *stock);
 
 /* Adds an entry, number stock->count. 0, or -1: no memory, or too many. */
-int stock_add(struct stock *stock, const struct entry *entry, uint32_t root);
+int stock_add(struct stock *stock, const struct list_entry *entry, uint32_t root);
 
 /* Opens the file unless it is open. NULL, or why it cannot be had: it is not as it was listed, or
  * the system's words. */

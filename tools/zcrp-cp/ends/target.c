@@ -36,7 +36,7 @@ static size_t replaced(struct text name, struct text path)
 }
 
 /* `name`, if it is not "", in place of the path's first one. */
-static struct wanted *make_wanted(const struct entry *entry, uint32_t number, struct text name)
+static struct wanted *make_wanted(const struct list_entry *entry, uint32_t number, struct text name)
 {
     size_t cut = replaced(name, entry->path);
     size_t path = name.length + entry->path.length - cut, link = entry->link.length;
@@ -54,7 +54,7 @@ static struct wanted *make_wanted(const struct entry *entry, uint32_t number, st
     return wanted;
 }
 
-static int add_entry(struct copy_target *target, const struct entry *entry)
+static int add_entry(struct copy_target *target, const struct list_entry *entry)
 {
     const char *name = target->wishes->name != NULL ? target->wishes->name : "";
     struct wanted *wanted = make_wanted(entry, target->listed++, asking_text(name));

@@ -168,12 +168,12 @@ int partial_punch(const struct partial *partial, uint64_t start, uint64_t end)
                      (off_t)(end - start));
 }
 
-unsigned partial_mode(const struct entry *entry)
+unsigned partial_mode(const struct list_entry *entry)
 {
     return entry->mode & 0777u;
 }
 
-int partial_finish(const struct partial *partial, const struct entry *entry)
+int partial_finish(const struct partial *partial, const struct list_entry *entry)
 {
     const struct timespec times[2] = {
         {.tv_nsec = UTIME_OMIT},
@@ -202,7 +202,7 @@ void partial_close(struct partial *partial)
     partial->fd = partial->folder = -1;
 }
 
-static int put_link(struct partial *partial, const char *where, const struct entry *entry)
+static int put_link(struct partial *partial, const char *where, const struct list_entry *entry)
 {
     const struct timespec times[2] = {
         {.tv_nsec = UTIME_OMIT},
@@ -224,7 +224,7 @@ static int put_link(struct partial *partial, const char *where, const struct ent
     return -1;
 }
 
-int partial_make_link(int directory, const struct entry *entry)
+int partial_make_link(int directory, const struct list_entry *entry)
 {
     struct partial partial = {.fd = -1};
     char path[PATH_MOST + 1], where[PATH_MOST + 1];

@@ -38,7 +38,7 @@ int partial_allocate(struct partial *partial, uint64_t size, bool is_sparse);
 int partial_punch(const struct partial *partial, uint64_t start, uint64_t end);
 
 /* Gives it permissions and time, and its name. 0, or -1 with errno. Close it then in any case. */
-int partial_finish(const struct partial *partial, const struct entry *entry);
+int partial_finish(const struct partial *partial, const struct list_entry *entry);
 
 /* Removes the part file. */
 void partial_discard(const struct partial *partial);
@@ -47,10 +47,10 @@ void partial_discard(const struct partial *partial);
 void partial_close(struct partial *partial);
 
 /* Puts a symbolic link in its place, replacing what is there unless it is a directory. */
-int partial_make_link(int directory, const struct entry *entry);
+int partial_make_link(int directory, const struct list_entry *entry);
 
 /* The permissions that a copy gets: those of the original, without set-user-ID, set-group-ID and
  * the sticky bit. */
-unsigned partial_mode(const struct entry *entry);
+unsigned partial_mode(const struct list_entry *entry);
 
 #endif

@@ -225,7 +225,7 @@ static enum walk_step fail(struct walk *walk, const char *text)
     return WALK_TROUBLE;
 }
 
-static enum walk_step read_link(struct walk *walk, uint32_t root, struct entry *entry)
+static enum walk_step read_link(struct walk *walk, uint32_t root, struct list_entry *entry)
 {
     const char *name;
     int folder = beneath_parent(walk->roots[root].directory, walk->path, &name);
@@ -241,9 +241,9 @@ static enum walk_step read_link(struct walk *walk, uint32_t root, struct entry *
 }
 
 static enum walk_step describe(struct walk *walk, uint32_t root, const struct stat *status,
-                               struct entry *entry)
+                               struct list_entry *entry)
 {
-    *entry = (struct entry){
+    *entry = (struct list_entry){
         .mode = (uint16_t)(status->st_mode & 07777),
         .time_s = status->st_mtim.tv_sec,
         .time_ns = (uint32_t)status->st_mtim.tv_nsec,
@@ -268,7 +268,7 @@ static enum walk_step describe(struct walk *walk, uint32_t root, const struct st
 
 /* The entry of walk->path. A folder that cannot be read is trouble, and an entry all the same would
  * make an empty one: it is left out. */
-static enum walk_step look(struct walk *walk, uint32_t root, struct entry *entry)
+static enum walk_step look(struct walk *walk, uint32_t root, struct list_entry *entry)
 {
     struct stat status;
 
@@ -300,7 +300,7 @@ static enum walk_step push_root(struct walk *walk)
     return WALK_ENTRY;
 }
 
-enum walk_step walk_next(struct walk *walk, struct entry *entry, uint32_t *root)
+enum walk_step walk_next(struct walk *walk, struct list_entry *entry, uint32_t *root)
 {
     while (walk->stack == NULL) {
         if (walk->next_root == walk->root_count)

@@ -41,6 +41,6 @@ void walk_fini(struct walk *walk);
 
 /* The next entry, whose texts stay until the next call, and its root; or trouble: walk->error is
  * about walk->path, which is left out. */
-enum walk_step walk_next(struct walk *walk, struct entry *entry, uint32_t *root);
+enum walk_step walk_next(struct walk *walk, struct list_entry *entry, uint32_t *root);
 
 #endif

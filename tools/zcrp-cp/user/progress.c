@@ -36,7 +36,7 @@ void progress_start(struct progress *progress)
     progress->is_terminal = !progress->is_quiet && !progress->only_counts && isatty(STDERR_FILENO);
 }
 
-void progress_found(struct progress *progress, const struct entry *entry)
+void progress_found(struct progress *progress, const struct list_entry *entry)
 {
     if (progress == NULL)
         return;

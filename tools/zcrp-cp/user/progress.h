@@ -37,7 +37,7 @@ void progress_start(struct progress *progress);
 double progress_seconds(const struct progress *progress);
 
 /* Each of these does nothing for NULL. */
-void progress_found(struct progress *progress, const struct entry *entry);
+void progress_found(struct progress *progress, const struct list_entry *entry);
 void progress_found_all(struct progress *progress);
 void progress_moved(struct progress *progress, uint64_t bytes);
 

@@ -186,7 +186,7 @@ static void put_outcome(struct writer *w, const struct record *record)
     put_text(w, record->outcome.error, 2);
 }
 
-static bool entry_is_good(const struct entry *entry)
+static bool entry_is_good(const struct list_entry *entry)
 {
     bool is_file = entry->type == ENTRY_FILE, is_link = entry->type == ENTRY_LINK;
 
@@ -196,7 +196,7 @@ static bool entry_is_good(const struct entry *entry)
            (entry->link.length > 0) == is_link && !has_zero(entry->link);
 }
 
-static void take_entry(struct reader *r, struct entry *entry)
+static void take_entry(struct reader *r, struct list_entry *entry)
 {
     entry->type = (uint8_t)take_number(r, 1);
     uint8_t sparse = (uint8_t)take_number(r, 1);
@@ -210,7 +210,7 @@ static void take_entry(struct reader *r, struct entry *entry)
     require(r, sparse <= 1 && entry_is_good(entry));
 }
 
-static void put_entry(struct writer *w, const struct entry *entry)
+static void put_entry(struct writer *w, const struct list_entry *entry)
 {
     put_number(w, entry->type, 1);
     put_number(w, entry->is_sparse, 1);

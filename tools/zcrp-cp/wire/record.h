@@ -95,7 +95,7 @@ struct text {
 };
 
 /* What one file, directory or symbolic link is. */
-struct entry {
+struct list_entry {
     uint8_t type;     /* enum entry_type */
     bool is_sparse;   /* a file with holes */
     uint16_t mode;    /* permissions */
@@ -134,7 +134,7 @@ struct record {
             uint8_t outcome;
             struct text error;
         } outcome;
-        struct entry entry;
+        struct list_entry entry;
         struct {
             struct text path;
             struct text error;
