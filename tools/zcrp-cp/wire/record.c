@@ -4,7 +4,14 @@
 
 enum { NS_PER_S = 1000000000, MODE_MOST = 07777 };
 
-/* ---- bytes ---- */
+/* ---- fields ---- */
+
+/* One direction: fields are read from a message, or written to one. Each kind of record lists its
+ * fields once, for both. */
+struct coder {
+    struct reader *from; /* NULL: it writes */
+    struct writer *to;   /* NULL: it reads */
+};
 
 static const uint8_t *take(struct reader *r, size_t length)
 {
@@ -14,41 +21,6 @@ static const uint8_t *take(struct reader *r, size_t length)
     }
     r->at += length;
     return r->at - length;
-}
-
-static uint64_t take_number(struct reader *r, size_t bytes)
-{
-    const uint8_t *from = take(r, bytes);
-    uint64_t number = 0;
-
-    for (size_t i = 0; from != NULL && i < bytes; i++)
-        number = number << 8 | from[i];
-    return number;
-}
-
-static void take_bytes(struct reader *r, uint8_t *to, size_t length)
-{
-    const uint8_t *from = take(r, length);
-
-    if (from != NULL)
-        memcpy(to, from, length);
-}
-
-/* A text behind its length, which has `bytes` bytes. */
-static struct text take_text(struct reader *r, size_t bytes, size_t most)
-{
-    size_t length = (size_t)take_number(r, bytes);
-
-    if (length > most)
-        r->bad = true;
-    const uint8_t *from = take(r, length);
-    return from != NULL ? (struct text){(const char *)from, length} : (struct text){"", 0};
-}
-
-static void require(struct reader *r, bool rule)
-{
-    if (!rule)
-        r->bad = true;
 }
 
 static uint8_t *put(struct writer *w, size_t length)
@@ -61,28 +33,50 @@ static uint8_t *put(struct writer *w, size_t length)
     return w->at - length;
 }
 
-static void put_number(struct writer *w, uint64_t number, size_t bytes)
+/* Of what is read; what is written keeps the rules already. */
+static void require(struct coder c, bool rule)
 {
-    uint8_t *to = put(w, bytes);
-
-    for (size_t i = bytes; to != NULL && i > 0; i--) {
-        to[i - 1] = (uint8_t)number;
-        number >>= 8;
-    }
+    if (c.from != NULL && !rule)
+        c.from->bad = true;
 }
 
-static void put_bytes(struct writer *w, const void *from, size_t length)
+static void code_bytes(struct coder c, void *field, size_t length)
 {
-    uint8_t *to = put(w, length);
+    const void *from = c.from != NULL ? take(c.from, length) : field;
+    void *to = c.to != NULL ? put(c.to, length) : field;
 
-    if (to != NULL && length > 0)
+    if (from != NULL && to != NULL && length > 0)
         memcpy(to, from, length);
 }
 
-static void put_text(struct writer *w, struct text text, size_t bytes)
+/* The number that was read, or written. */
+static uint64_t code_number(struct coder c, uint64_t number, size_t bytes)
 {
-    put_number(w, text.length, bytes);
-    put_bytes(w, text.bytes, text.length);
+    uint8_t row[sizeof(number)] = {0};
+
+    for (size_t i = 0; i < bytes; i++)
+        row[i] = (uint8_t)(number >> (8 * (bytes - 1 - i)));
+    if (c.from != NULL)
+        memset(row, 0, sizeof(row));
+    code_bytes(c, row, bytes);
+    number = 0;
+    for (size_t i = 0; i < bytes; i++)
+        number = number << 8 | row[i];
+    return number;
+}
+
+/* A text behind its length, which has `bytes` bytes. */
+static struct text code_text(struct coder c, struct text text, size_t bytes, size_t most)
+{
+    size_t length = (size_t)code_number(c, text.length, bytes);
+
+    require(c, length <= most);
+    if (c.from == NULL) {
+        code_bytes(c, (void *)text.bytes, length);
+        return text;
+    }
+    const uint8_t *from = take(c.from, length);
+    return from != NULL ? (struct text){(const char *)from, length} : (struct text){"", 0};
 }
 
 /* ---- rules ---- */
@@ -114,76 +108,44 @@ bool record_path_is_good(struct text path)
     return true;
 }
 
-/* ---- each kind, its two directions side by side ---- */
+/* ---- each kind ---- */
 
-static void take_open(struct reader *r, struct record *record)
+static void code_open(struct coder c, struct record *record)
 {
-    record->open.version = (uint8_t)take_number(r, 1);
-    record->open.flags = (uint8_t)take_number(r, 1);
-    record->open.rate = take_number(r, 8);
-    take_bytes(r, record->open.proof, PROOF_BYTES);
-    require(r, (record->open.flags & ~OPEN_FLAGS) == 0 && record->open.rate <= SIZE_MOST);
+    record->open.version = (uint8_t)code_number(c, record->open.version, 1);
+    record->open.flags = (uint8_t)code_number(c, record->open.flags, 1);
+    record->open.rate = code_number(c, record->open.rate, 8);
+    code_bytes(c, record->open.proof, PROOF_BYTES);
+    require(c, (record->open.flags & ~OPEN_FLAGS) == 0 && record->open.rate <= SIZE_MOST);
 }
 
-static void put_open(struct writer *w, const struct record *record)
+static void code_part(struct coder c, struct record *record)
 {
-    put_number(w, record->open.version, 1);
-    put_number(w, record->open.flags, 1);
-    put_number(w, record->open.rate, 8);
-    put_bytes(w, record->open.proof, PROOF_BYTES);
-}
+    uint32_t most = record->kind == RECORD_SEND     ? BLOCK_MOST
+                    : record->kind == RECORD_HASHES ? HASHED_MOST
+                                                    : 0;
 
-static uint32_t part_most(uint8_t kind)
-{
-    return kind == RECORD_SEND ? BLOCK_MOST : kind == RECORD_HASHES ? HASHED_MOST : 0;
-}
-
-static void take_part(struct reader *r, struct record *record)
-{
-    uint32_t most = part_most(record->kind);
-
-    record->part.file = (uint32_t)take_number(r, 4);
-    record->part.offset = take_number(r, 8);
-    record->part.length = (uint32_t)take_number(r, 4);
-    require(r, record->part.offset <= SIZE_MOST - most && record->part.length <= most &&
+    record->part.file = (uint32_t)code_number(c, record->part.file, 4);
+    record->part.offset = code_number(c, record->part.offset, 8);
+    record->part.length = (uint32_t)code_number(c, record->part.length, 4);
+    require(c, record->part.offset <= SIZE_MOST - most && record->part.length <= most &&
                    (most == 0 || record->part.length > 0));
 }
 
-static void put_part(struct writer *w, const struct record *record)
+static void code_pack(struct coder c, struct record *record)
 {
-    put_number(w, record->part.file, 4);
-    put_number(w, record->part.offset, 8);
-    put_number(w, record->part.length, 4);
+    record->pack.count = (uint16_t)code_number(c, record->pack.count, 2);
+    require(c, record->pack.count >= 1 && record->pack.count <= PACK_FILES);
+    for (size_t i = 0; i < record->pack.count && i < PACK_FILES; i++)
+        record->pack.files[i] = (uint32_t)code_number(c, record->pack.files[i], 4);
 }
 
-static void take_pack(struct reader *r, struct record *record)
+static void code_outcome(struct coder c, struct record *record)
 {
-    record->pack.count = (uint16_t)take_number(r, 2);
-    require(r, record->pack.count >= 1 && record->pack.count <= PACK_FILES);
-    for (size_t i = 0; !r->bad && i < record->pack.count; i++)
-        record->pack.files[i] = (uint32_t)take_number(r, 4);
-}
-
-static void put_pack(struct writer *w, const struct record *record)
-{
-    put_number(w, record->pack.count, 2);
-    for (size_t i = 0; i < record->pack.count; i++)
-        put_number(w, record->pack.files[i], 4);
-}
-
-static void take_outcome(struct reader *r, struct record *record)
-{
-    record->outcome.file = (uint32_t)take_number(r, 4);
-    record->outcome.outcome = (uint8_t)take_number(r, 1);
-    record->outcome.error = take_text(r, 2, TEXT_MOST);
-    require(r, record->outcome.outcome >= OUTCOME_COPIED && record->outcome.outcome < OUTCOMES);
-}
-
-static void put_outcome(struct writer *w, const struct record *record)
-{
-    put_number(w, record->outcome.file, 4);
-    put_number(w, record->outcome.outcome, 1);
-    put_text(w, record->outcome.error, 2);
+    record->outcome.file = (uint32_t)code_number(c, record->outcome.file, 4);
+    record->outcome.outcome = (uint8_t)code_number(c, record->outcome.outcome, 1);
+    record->outcome.error = code_text(c, record->outcome.error, 2, TEXT_MOST);
+    require(c, record->outcome.outcome >= OUTCOME_COPIED && record->outcome.outcome < OUTCOMES);
 }
 
 static bool entry_is_good(const struct list_entry *entry)
@@ -196,88 +158,77 @@ static bool entry_is_good(const struct list_entry *entry)
            (entry->link.length > 0) == is_link && !has_zero(entry->link);
 }
 
-static void take_entry(struct reader *r, struct list_entry *entry)
+static void code_entry(struct coder c, struct list_entry *entry)
 {
-    entry->type = (uint8_t)take_number(r, 1);
-    uint8_t sparse = (uint8_t)take_number(r, 1);
+    entry->type = (uint8_t)code_number(c, entry->type, 1);
+    uint64_t sparse = code_number(c, entry->is_sparse, 1);
     entry->is_sparse = sparse == 1;
-    entry->mode = (uint16_t)take_number(r, 2);
-    entry->time_s = (int64_t)take_number(r, 8);
-    entry->time_ns = (uint32_t)take_number(r, 4);
-    entry->size = take_number(r, 8);
-    entry->path = take_text(r, 2, PATH_MOST);
-    entry->link = take_text(r, 2, PATH_MOST);
-    require(r, sparse <= 1 && entry_is_good(entry));
+    entry->mode = (uint16_t)code_number(c, entry->mode, 2);
+    entry->time_s = (int64_t)code_number(c, (uint64_t)entry->time_s, 8);
+    entry->time_ns = (uint32_t)code_number(c, entry->time_ns, 4);
+    entry->size = code_number(c, entry->size, 8);
+    entry->path = code_text(c, entry->path, 2, PATH_MOST);
+    entry->link = code_text(c, entry->link, 2, PATH_MOST);
+    require(c, sparse <= 1 && entry_is_good(entry));
 }
 
-static void put_entry(struct writer *w, const struct list_entry *entry)
+static void code_extent(struct coder c, struct record *record)
 {
-    put_number(w, entry->type, 1);
-    put_number(w, entry->is_sparse, 1);
-    put_number(w, entry->mode, 2);
-    put_number(w, (uint64_t)entry->time_s, 8);
-    put_number(w, entry->time_ns, 4);
-    put_number(w, entry->size, 8);
-    put_text(w, entry->path, 2);
-    put_text(w, entry->link, 2);
-}
-
-static void take_extent(struct reader *r, struct record *record)
-{
-    record->extent.offset = take_number(r, 8);
-    record->extent.length = take_number(r, 8);
-    require(r, record->extent.offset <= SIZE_MOST && record->extent.length >= 1 &&
+    record->extent.offset = code_number(c, record->extent.offset, 8);
+    record->extent.length = code_number(c, record->extent.length, 8);
+    require(c, record->extent.offset <= SIZE_MOST && record->extent.length >= 1 &&
                    record->extent.length <= SIZE_MOST - record->extent.offset);
 }
 
-static void take_body(struct reader *r, struct record *record)
+static void code_body(struct coder c, struct record *record)
 {
     switch ((enum record_kind)record->kind) {
     case RECORD_OPEN:
-        take_open(r, record);
+        code_open(c, record);
         break;
     case RECORD_PATH:
-        record->path = take_text(r, 2, PATH_MOST);
-        require(r, !has_zero(record->path));
+        record->path = code_text(c, record->path, 2, PATH_MOST);
+        require(c, !has_zero(record->path));
         break;
     case RECORD_READY:
-        take_bytes(r, record->ready.proof, PROOF_BYTES);
-        record->ready.error = take_text(r, 2, TEXT_MOST);
+        code_bytes(c, record->ready.proof, PROOF_BYTES);
+        record->ready.error = code_text(c, record->ready.error, 2, TEXT_MOST);
         break;
     case RECORD_SEND:
     case RECORD_HASHES:
     case RECORD_EXTENTS:
     case RECORD_CLOSE:
-        take_part(r, record);
+        code_part(c, record);
         break;
     case RECORD_PACK:
-        take_pack(r, record);
+        code_pack(c, record);
         break;
     case RECORD_OUTCOME:
-        take_outcome(r, record);
+        code_outcome(c, record);
         break;
     case RECORD_ENTRY:
-        take_entry(r, &record->entry);
+        code_entry(c, &record->entry);
         break;
     case RECORD_TROUBLE:
-        record->trouble.path = take_text(r, 2, PATH_MOST);
-        record->trouble.error = take_text(r, 2, TEXT_MOST);
+        record->trouble.path = code_text(c, record->trouble.path, 2, PATH_MOST);
+        record->trouble.error = code_text(c, record->trouble.error, 2, TEXT_MOST);
         break;
     case RECORD_BLOCK:
-        take_bytes(r, record->block.hash, HASH_BYTES);
-        record->block.error = take_text(r, 2, TEXT_MOST);
+        code_bytes(c, record->block.hash, HASH_BYTES);
+        record->block.error = code_text(c, record->block.error, 2, TEXT_MOST);
         break;
     case RECORD_PACKED:
-        take_bytes(r, record->packed.hash, HASH_BYTES);
-        record->packed.error = take_text(r, 2, TEXT_MOST);
-        record->packed.content = take_text(r, 4, PACKED_MOST);
+        code_bytes(c, record->packed.hash, HASH_BYTES);
+        record->packed.error = code_text(c, record->packed.error, 2, TEXT_MOST);
+        record->packed.content = code_text(c, record->packed.content, 4, PACKED_MOST);
         break;
     case RECORD_DIGESTS:
-        record->digests.error = take_text(r, 2, TEXT_MOST);
-        record->digests.hashes = take_text(r, 4, HASHED_MOST / LEAF_BYTES * HASH_BYTES);
+        record->digests.error = code_text(c, record->digests.error, 2, TEXT_MOST);
+        record->digests.hashes =
+            code_text(c, record->digests.hashes, 4, HASHED_MOST / LEAF_BYTES * HASH_BYTES);
         break;
     case RECORD_EXTENT:
-        take_extent(r, record);
+        code_extent(c, record);
         break;
     case RECORD_LIST:
     case RECORD_REPORT:
@@ -286,84 +237,29 @@ static void take_body(struct reader *r, struct record *record)
         break;
     case RECORD_KINDS:
     default:
-        r->bad = true;
-    }
-}
-
-static void put_body(struct writer *w, const struct record *record)
-{
-    switch ((enum record_kind)record->kind) {
-    case RECORD_OPEN:
-        put_open(w, record);
-        break;
-    case RECORD_PATH:
-        put_text(w, record->path, 2);
-        break;
-    case RECORD_READY:
-        put_bytes(w, record->ready.proof, PROOF_BYTES);
-        put_text(w, record->ready.error, 2);
-        break;
-    case RECORD_SEND:
-    case RECORD_HASHES:
-    case RECORD_EXTENTS:
-    case RECORD_CLOSE:
-        put_part(w, record);
-        break;
-    case RECORD_PACK:
-        put_pack(w, record);
-        break;
-    case RECORD_OUTCOME:
-        put_outcome(w, record);
-        break;
-    case RECORD_ENTRY:
-        put_entry(w, &record->entry);
-        break;
-    case RECORD_TROUBLE:
-        put_text(w, record->trouble.path, 2);
-        put_text(w, record->trouble.error, 2);
-        break;
-    case RECORD_BLOCK:
-        put_bytes(w, record->block.hash, HASH_BYTES);
-        put_text(w, record->block.error, 2);
-        break;
-    case RECORD_PACKED:
-        put_bytes(w, record->packed.hash, HASH_BYTES);
-        put_text(w, record->packed.error, 2);
-        put_text(w, record->packed.content, 4);
-        break;
-    case RECORD_DIGESTS:
-        put_text(w, record->digests.error, 2);
-        put_text(w, record->digests.hashes, 4);
-        break;
-    case RECORD_EXTENT:
-        put_number(w, record->extent.offset, 8);
-        put_number(w, record->extent.length, 8);
-        break;
-    case RECORD_LIST:
-    case RECORD_REPORT:
-    case RECORD_BYE:
-    case RECORD_END:
-    case RECORD_KINDS:
-    default:
-        break;
+        require(c, false);
     }
 }
 
 bool record_decode(struct reader *reader, struct record *record)
 {
+    struct coder c = {.from = reader};
+
     if (reader->bad || reader->at == reader->end)
         return false;
-    record->kind = (uint8_t)take_number(reader, 1);
-    take_body(reader, record);
+    record->kind = (uint8_t)code_number(c, 0, 1);
+    code_body(c, record);
     return !reader->bad;
 }
 
 bool record_encode(struct writer *writer, const struct record *record)
 {
     uint8_t *before = writer->at;
+    struct coder c = {.to = writer};
+    struct record copy = *record;
 
-    put_number(writer, record->kind, 1);
-    put_body(writer, record);
+    (void)code_number(c, copy.kind, 1);
+    code_body(c, &copy);
     if (writer->bad)
         writer->at = before;
     return !writer->bad;
