@@ -6,7 +6,6 @@
 
 #include "incoming.h"
 #include "zcrp-cp/files/crew.h"
-#include "zcrp-cp/files/plan.h"
 #include "zcrp-cp/wire/line.h"
 
 enum {

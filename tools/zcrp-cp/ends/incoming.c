@@ -1,5 +1,6 @@
 #include "incoming.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +10,75 @@
 
 #include "zcrp-cp/files/beneath.h"
 
-enum { EXTENTS_MOST = 1 << 22 }; /* of one file */
+enum {
+    EXTENTS_MOST = 1 << 22, /* of one file */
+    ROOM_LEAST = 16,        /* ranges of a queue */
+};
+
+/* ---- queues of ranges ---- */
+
+static int make_room(struct ranges *ranges)
+{
+    if (ranges->count < ranges->room)
+        return 0;
+    if (ranges->first > 0) {
+        ranges->count -= ranges->first;
+        memmove(ranges->row, ranges->row + ranges->first, ranges->count * sizeof(*ranges->row));
+        ranges->first = 0;
+        return ranges->count < ranges->room / 2 ? 0 : make_room(ranges);
+    }
+    size_t room = ranges->room > 0 ? 2 * ranges->room : ROOM_LEAST;
+    struct range *row = realloc(ranges->row, room * sizeof(*row));
+    if (row == NULL)
+        return -1;
+    ranges->row = row;
+    ranges->room = room;
+    return 0;
+}
+
+int ranges_add(struct ranges *ranges, uint64_t start, uint64_t end)
+{
+    if (start >= end)
+        return 0;
+    if (ranges->count > ranges->first && ranges->row[ranges->count - 1].end == start) {
+        ranges->row[ranges->count - 1].end = end;
+        return 0;
+    }
+    if (make_room(ranges) < 0)
+        return -1;
+    ranges->row[ranges->count++] = (struct range){start, end};
+    return 0;
+}
+
+bool ranges_take(struct ranges *ranges, uint64_t most, struct range *part)
+{
+    if (ranges->first == ranges->count)
+        return false;
+    struct range *range = &ranges->row[ranges->first];
+    uint64_t line = (range->start / most + 1) * most;
+
+    *part = (struct range){range->start, range->end < line ? range->end : line};
+    range->start = part->end;
+    if (range->start == range->end && ++ranges->first == ranges->count)
+        ranges->first = ranges->count = 0;
+    return true;
+}
+
+void ranges_fini(struct ranges *ranges)
+{
+    free(ranges->row);
+    *ranges = (struct ranges){0};
+}
+
+void ranges_check(const struct ranges *ranges)
+{
+    assert(ranges->first <= ranges->count);
+    assert(ranges->count <= ranges->room);
+    for (size_t i = ranges->first; i < ranges->count; i++)
+        assert(ranges->row[i].start < ranges->row[i].end);
+}
+
+/* ---- failing ---- */
 
 void incoming_fail(struct incoming *incoming, struct text why)
 {
@@ -38,7 +107,7 @@ void incoming_begin_compare(struct incoming *incoming, int directory, struct wan
     int fd = beneath_open(directory, wanted->entry.path.bytes, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 
     if (fd < 0 || mapping_init(&incoming->mapping, fd, wanted->entry.size, false) != 0 ||
-        plan_compare(&incoming->plan, 0, wanted->entry.size) != 0)
+        ranges_add(&incoming->to_compare, 0, wanted->entry.size) != 0)
         incoming->differs = true; /* what cannot be read is replaced */
     if (fd >= 0)
         (void)close(fd);
@@ -46,8 +115,8 @@ void incoming_begin_compare(struct incoming *incoming, int directory, struct wan
 
 static int plan_part(struct incoming *incoming, uint64_t start, uint64_t end)
 {
-    return incoming->partial.was_there ? plan_compare(&incoming->plan, start, end)
-                                       : plan_fetch(&incoming->plan, start, end);
+    return ranges_add(incoming->partial.was_there ? &incoming->to_compare : &incoming->to_fetch,
+                      start, end);
 }
 
 void incoming_begin(struct incoming *incoming, int directory, struct wanted *wanted)
@@ -94,9 +163,9 @@ enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, struc
         *part = (struct range){incoming->extents_at, incoming->wanted->entry.size};
         return incoming->in_flight > 0 ? INCOMING_WAIT : INCOMING_EXTENTS;
     }
-    if (plan_take_compare(&incoming->plan, HASHED_MOST, part))
+    if (ranges_take(&incoming->to_compare, HASHED_MOST, part))
         return INCOMING_COMPARE;
-    if (plan_take_fetch(&incoming->plan, most, part))
+    if (ranges_take(&incoming->to_fetch, most, part))
         return INCOMING_FETCH;
     return last_step(incoming);
 }
@@ -137,7 +206,7 @@ void incoming_compare(struct incoming *incoming, struct range part, const uint8_
 
         if (memcmp(theirs, own, HASH_BYTES) != 0) {
             incoming->differs = true;
-            if (!incoming->compares && plan_fetch(&incoming->plan, at, end) != 0)
+            if (!incoming->compares && ranges_add(&incoming->to_fetch, at, end) != 0)
                 incoming_fail_errno(incoming, "cannot be planned", ENOMEM);
         }
         theirs += HASH_BYTES;
@@ -151,7 +220,7 @@ void incoming_retry(struct incoming *incoming, struct range part)
 
     if (++incoming->damaged >= INCOMING_TRIES)
         incoming_fail(incoming, (struct text){why, sizeof(why) - 1});
-    else if (plan_fetch(&incoming->plan, part.start, part.end) != 0)
+    else if (ranges_add(&incoming->to_fetch, part.start, part.end) != 0)
         incoming_fail_errno(incoming, "cannot be planned", ENOMEM);
 }
 
@@ -172,7 +241,8 @@ void incoming_fini(struct incoming *incoming, bool keeps)
     if (!keeps)
         partial_discard(&incoming->partial);
     partial_close(&incoming->partial);
-    plan_fini(&incoming->plan);
+    ranges_fini(&incoming->to_compare);
+    ranges_fini(&incoming->to_fetch);
     free(incoming->wanted);
     incoming->wanted = NULL;
 }

@@ -10,14 +10,35 @@
 #define ZCRP_CP_INCOMING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "zcrp-cp/files/mapping.h"
 #include "zcrp-cp/files/partial.h"
-#include "zcrp-cp/files/plan.h"
 #include "zcrp-cp/wire/record.h"
 
 enum { INCOMING_TRIES = 3 }; /* for a block that arrives damaged */
+
+struct range {
+    uint64_t start, end; /* half open */
+};
+
+/* Parts of a file that are still to be asked for, in the order in which they were added. Everything
+ * zero is an empty queue. No range in it is empty. */
+struct ranges {
+    struct range *row;
+    size_t first, count, room; /* those from `first` on are left */
+};
+
+/* Adds [start, end); one that begins where the last one ends makes that longer. An empty one is
+ * left out. 0, or -1: no memory. */
+int ranges_add(struct ranges *ranges, uint64_t start, uint64_t end);
+
+/* Takes at most `most` bytes from the front. False if nothing is left. A part ends at a multiple of
+ * `most` or at its range's end, so that parts of one file are aligned alike. */
+bool ranges_take(struct ranges *ranges, uint64_t most, struct range *part);
+void ranges_fini(struct ranges *ranges);
+void ranges_check(const struct ranges *ranges);
 
 /* An entry of the list that is to be dealt with. */
 struct wanted {
@@ -44,7 +65,8 @@ struct incoming {
     struct wanted *wanted; /* owned */
     struct partial partial;
     struct mapping mapping;
-    struct plan plan;
+    struct ranges to_compare; /* by their hashes; they come before those to fetch */
+    struct ranges to_fetch;
     bool compares;             /* with the file that is there; nothing is written */
     bool differs;              /* ... and it is another */
     bool needs_extents;        /* the list of extents is not complete */
@@ -65,7 +87,7 @@ void incoming_begin_compare(struct incoming *incoming, int directory, struct wan
 /* Prepares the part file. */
 void incoming_begin(struct incoming *incoming, int directory, struct wanted *wanted);
 
-/* What to do next. Takes *part out of the plan; fetched parts have at most `most` bytes. */
+/* What to do next. Takes *part out of its queue; fetched parts have at most `most` bytes. */
 enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, struct range *part);
 
 /* Takes an extent, or the end of the list. False if the source may not say that. */
