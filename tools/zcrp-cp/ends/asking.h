@@ -12,13 +12,13 @@
 #include "awaited.h"
 #include "incoming.h"
 #include "target.h"
-#include "zcrp-cp/files/paths.h"
 
 enum { ASKING_FILES = 64 }; /* large files under way at once */
 
 /* A directory that gets its permissions and time when all that is in it is there. */
 struct finished {
-    const char *path; /* the entry's; first, so that the set's pointer is that of the whole */
+    const char
+        *path; /* the entry's; first, so that a pointer to it in the tree is one to the whole */
     struct wanted *wanted;
     struct finished *next;
 };
@@ -44,7 +44,7 @@ struct copy_target {
     unsigned pack_count;
     uint64_t pack_bytes;
     struct finished *directories; /* the deepest first */
-    struct paths directory_paths; /* of these */
+    void *directory_paths;        /* of these: a tree of tsearch(3) */
     unsigned unreported;          /* SEND and CLOSE since the last REPORT */
     uint64_t in_flight;           /* bytes asked for that have not come */
     uint64_t asked;               /* bytes, ever */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,28 +13,40 @@
 
 /* ---- directories and links ---- */
 
+static int by_path(const void *a, const void *b)
+{
+    const char *const *left = a, *const *right = b;
+
+    return strcmp(*left, *right);
+}
+
+static void leave_alone(void *path)
+{
+    (void)path;
+}
+
 /* Keeps it for the end. One that was listed before has what is said of it last, and takes no more
  * memory, however often a source lists it. */
 static int keep_directory(struct copy_target *target, struct wanted *wanted)
 {
     struct finished *finished = malloc(sizeof(*finished));
-    const char **known = NULL;
+    const char ***known = NULL;
 
     if (finished != NULL) {
         *finished = (struct finished){wanted->entry.path.bytes, wanted, target->directories};
-        known = paths_add(&target->directory_paths, &finished->path);
+        known = tsearch(&finished->path, &target->directory_paths, by_path);
     }
     if (known == NULL) {
         free(finished);
         free(wanted);
         return ZCRP_ERROR_MEMORY;
     }
-    if (known == &finished->path) {
+    if (*known == &finished->path) {
         target->directories = finished;
         return 0;
     }
     free(finished);
-    finished = (struct finished *)known; /* its first field */
+    finished = (struct finished *)*known; /* its first field */
     free(finished->wanted);
     finished->wanted = wanted;
     finished->path = wanted->entry.path.bytes;
@@ -75,7 +88,8 @@ int placing_finish_directories(struct copy_target *target, bool is_fine)
 {
     int code = 0;
 
-    paths_fini(&target->directory_paths);
+    tdestroy(target->directory_paths, leave_alone);
+    target->directory_paths = NULL;
     while (target->directories != NULL) {
         struct finished *finished = target->directories;
 
