@@ -3,7 +3,6 @@
 #include "zcrp-cp/ends/ends.h"
 #include "zcrp-cp/ends/meeting.h"
 #include "zcrp-cp/ends/session.h"
-#include "zcrp-cp/ends/source.h"
 #include "zcrp-cp/files/mapping.h"
 
 #include "../../support/suite.h"

@@ -1,10 +1,6 @@
 /* The two ends of zcrp-cp, each against a peer that does not keep the rules: nothing outside the
  * directory is touched, and the copy ends with an error instead of in one. */
 #include "zcrp-cp/ends/answers.h"
-#include "zcrp-cp/ends/incoming.h"
-#include "zcrp-cp/ends/placing.h"
-#include "zcrp-cp/ends/session.h"
-#include "zcrp-cp/ends/source.h"
 #include "zcrp-cp/ends/target.h"
 #include "zcrp-cp/files/beneath.h"
 #include "zcrp-cp/files/mapping.h"
@@ -549,7 +545,7 @@ TEST(target__a_directory_again_and_again)
         wanted->entry.mode = (uint16_t)(i < TIMES - 2 ? 0755 : 0711);
         strcpy(wanted->bytes, wanted->entry.path.bytes);
         wanted->entry.path.bytes = wanted->bytes;
-        ck_assert_int_eq(placing_directory(&target, wanted), 0);
+        ck_assert_int_eq(placing_entry(&target, wanted), 0);
     }
     for (const struct finished *one = target.directories; one != NULL; one = one->next)
         kept++;

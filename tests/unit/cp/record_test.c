@@ -37,11 +37,6 @@ static bool is_refused(const struct record *record)
     return !record_decode(&reader, &decoded) && reader.bad;
 }
 
-static struct text text_of(const char *string)
-{
-    return (struct text){string, strlen(string)};
-}
-
 static struct record entry_of(const char *path)
 {
     struct record record = {.kind = RECORD_ENTRY};

@@ -87,15 +87,20 @@ void incoming_fail(struct incoming *incoming, struct text why)
                        why.bytes);
 }
 
+struct text incoming_explain(char out[TEXT_MOST], const char *what, int code)
+{
+    (void)snprintf(out, TEXT_MOST, "%s: %s", what,
+                   code == EBUSY                    ? "another copy is writing it"
+                   : code == ELOOP || code == EXDEV ? "a symbolic link is in the way"
+                                                    : strerror(code));
+    return text_of(out);
+}
+
 void incoming_fail_errno(struct incoming *incoming, const char *what, int code)
 {
     char text[TEXT_MOST];
-    int length = snprintf(text, sizeof(text), "%s: %s", what,
-                          code == EBUSY                    ? "another copy is writing it"
-                          : code == ELOOP || code == EXDEV ? "a symbolic link is in the way"
-                                                           : strerror(code));
 
-    incoming_fail(incoming, (struct text){text, (size_t)length});
+    incoming_fail(incoming, incoming_explain(text, what, code));
 }
 
 /* ---- the beginning ---- */
@@ -160,13 +165,14 @@ enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, struc
     if (incoming->differs && incoming->compares)
         return last_step(incoming);
     if (incoming->needs_extents) {
-        *part = (struct range){incoming->extents_at, incoming->wanted->entry.size};
+        *part = (struct range){incoming->extents_at, incoming->extents_at};
         return incoming->in_flight > 0 ? INCOMING_WAIT : INCOMING_EXTENTS;
     }
     if (ranges_take(&incoming->to_compare, HASHED_MOST, part))
         return INCOMING_COMPARE;
     if (ranges_take(&incoming->to_fetch, most, part))
         return INCOMING_FETCH;
+    *part = (struct range){0, 0};
     return last_step(incoming);
 }
 
@@ -216,10 +222,10 @@ void incoming_compare(struct incoming *incoming, struct range part, const uint8_
 
 void incoming_retry(struct incoming *incoming, struct range part)
 {
-    static const char why[] = "it arrives damaged, again and again, or changes while it is copied";
-
     if (++incoming->damaged >= INCOMING_TRIES)
-        incoming_fail(incoming, (struct text){why, sizeof(why) - 1});
+        incoming_fail(
+            incoming,
+            text_of("it arrives damaged, again and again, or changes while it is copied"));
     else if (ranges_add(&incoming->to_fetch, part.start, part.end) != 0)
         incoming_fail_errno(incoming, "cannot be planned", ENOMEM);
 }

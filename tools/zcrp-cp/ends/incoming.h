@@ -5,7 +5,7 @@
  *      [fetch]     the blocks that are missing
  *      [close]     the source says whether the file is still as it was listed
  *
- * It decides and keeps the books; who sends the requests is in target.c. */
+ * It decides and keeps the books; placing.c sends the requests. */
 #ifndef ZCRP_CP_INCOMING_H
 #define ZCRP_CP_INCOMING_H
 
@@ -50,7 +50,7 @@ struct wanted {
 };
 
 enum incoming_step {
-    INCOMING_EXTENTS, /* ask for extents from part->start on */
+    INCOMING_EXTENTS, /* ask for extents from part->start on, which is its end, too */
     INCOMING_COMPARE, /* ask for the hashes of *part */
     INCOMING_FETCH,   /* ask for *part */
     INCOMING_CLOSE,   /* ask whether it is still the same */
@@ -100,6 +100,9 @@ void incoming_compare(struct incoming *incoming, struct range part, const uint8_
 
 /* A part arrived damaged: it is fetched again, or the file fails. */
 void incoming_retry(struct incoming *incoming, struct range part);
+
+/* "what: why", for errno. */
+struct text incoming_explain(char out[TEXT_MOST], const char *what, int code);
 
 /* The file fails; the first reason stays. */
 void incoming_fail(struct incoming *incoming, struct text why);

@@ -12,10 +12,7 @@
 #include "meeting.h"
 #include "remote.h"
 #include "session.h"
-#include "source.h"
-#include "target.h"
 #include "zcrp-cp/files/place.h"
-#include "zcrp-cp/files/walk.h"
 #include "zcrp-cp/user/location.h"
 
 enum { PORT_ROOM = 8 };

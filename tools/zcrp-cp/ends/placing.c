@@ -1,15 +1,15 @@
-#include "placing.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "target.h"
 #include "zcrp-cp/files/beneath.h"
+
+enum { RATE_SHARE = 20 }; /* a block is at most this part of a second's bytes */
 
 /* ---- directories and links ---- */
 
@@ -53,34 +53,29 @@ static int keep_directory(struct copy_target *target, struct wanted *wanted)
     return 0;
 }
 
-int placing_directory(struct copy_target *target, struct wanted *wanted)
+static int place_directory(struct copy_target *target, struct wanted *wanted)
 {
-    int code = 0;
-
-    if (!target->wishes->is_dry_run) {
-        if (beneath_make_directory(target->wishes->directory, wanted->entry.path.bytes) == 0)
-            return keep_directory(target, wanted);
-        code = asking_settle_errno(target, wanted, "cannot be made at the target");
+    if (target->wishes->is_dry_run) {
+        free(wanted);
+        return 0;
     }
-    free(wanted);
-    return code;
+    if (beneath_make_directory(target->wishes->directory, wanted->entry.path.bytes) == 0)
+        return keep_directory(target, wanted);
+    return asking_fail_errno(target, wanted, "cannot be made at the target");
 }
 
-static int finish_directory(struct copy_target *target, const struct wanted *wanted)
+/* False: errno. */
+static bool finish_directory(const struct copy_target *target, const struct list_entry *entry)
 {
-    const struct timespec times[2] = {
-        {.tv_nsec = UTIME_OMIT},
-        {.tv_sec = (time_t)wanted->entry.time_s, .tv_nsec = (long)wanted->entry.time_ns},
-    };
-    int fd = beneath_open(target->wishes->directory, wanted->entry.path.bytes,
-                          O_RDONLY | O_DIRECTORY, 0);
-    int code = 0;
+    int fd = beneath_open(target->wishes->directory, entry->path.bytes, O_RDONLY | O_DIRECTORY, 0);
 
-    if (fd < 0 || fchmod(fd, partial_mode(&wanted->entry)) != 0 || futimens(fd, times) != 0)
-        code = asking_settle_errno(target, wanted, "cannot have its permissions and time");
-    if (fd >= 0)
-        (void)close(fd);
-    return code;
+    if (fd < 0)
+        return false;
+    bool is_fine = fchmod(fd, partial_mode(entry)) == 0 && partial_set_time(fd, entry) == 0;
+    int code = errno;
+    (void)close(fd);
+    errno = code;
+    return is_fine;
 }
 
 /* All that is in them is there. */
@@ -92,12 +87,14 @@ int placing_finish_directories(struct copy_target *target, bool is_fine)
     target->directory_paths = NULL;
     while (target->directories != NULL) {
         struct finished *finished = target->directories;
+        struct wanted *wanted = finished->wanted;
 
-        if (is_fine && code == 0)
-            code = finish_directory(target, finished->wanted);
         target->directories = finished->next;
-        free(finished->wanted);
         free(finished);
+        if (!is_fine || code != 0 || finish_directory(target, &wanted->entry))
+            free(wanted);
+        else
+            code = asking_fail_errno(target, wanted, "cannot have its permissions and time");
     }
     return code;
 }
@@ -115,19 +112,14 @@ static bool link_is_there(const struct copy_target *target, const struct wanted 
            memcmp(where, wanted->entry.link.bytes, (size_t)length) == 0;
 }
 
-int placing_link(struct copy_target *target, struct wanted *wanted)
+static int place_link(struct copy_target *target, struct wanted *wanted)
 {
-    int code;
-
     if (link_is_there(target, wanted))
-        code = asking_settle(target, wanted, OUTCOME_SKIPPED, "", 0);
-    else if (target->wishes->is_dry_run ||
-             partial_make_link(target->wishes->directory, &wanted->entry) == 0)
-        code = asking_settle(target, wanted, OUTCOME_COPIED, "", 0);
-    else
-        code = asking_settle_errno(target, wanted, "cannot be made at the target");
-    free(wanted);
-    return code;
+        return asking_settle(target, wanted, OUTCOME_SKIPPED, 0);
+    if (target->wishes->is_dry_run ||
+        partial_make_link(target->wishes->directory, &wanted->entry) == 0)
+        return asking_settle(target, wanted, OUTCOME_COPIED, 0);
+    return asking_fail_errno(target, wanted, "cannot be made at the target");
 }
 
 /* ---- files ---- */
@@ -165,13 +157,9 @@ static bool size_is_there(const struct copy_target *target, const struct wanted 
            !(has_other_names(&status) && (lack->time || lack->mode));
 }
 
-/* A file that need not be copied gets what it may lack. */
-int placing_skip(struct copy_target *target, const struct wanted *wanted)
+/* The file that is there is the same, and gets what it may lack. */
+static int skip(struct copy_target *target, struct wanted *wanted)
 {
-    const struct timespec times[2] = {
-        {.tv_nsec = UTIME_OMIT},
-        {.tv_sec = (time_t)wanted->entry.time_s, .tv_nsec = (long)wanted->entry.time_ns},
-    };
     int fd = beneath_open(target->wishes->directory, wanted->entry.path.bytes,
                           O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     struct stat status;
@@ -180,46 +168,70 @@ int placing_skip(struct copy_target *target, const struct wanted *wanted)
         !has_other_names(&status) && !target->wishes->is_dry_run) {
         if (lack_of(&status, wanted).mode)
             (void)fchmod(fd, partial_mode(&wanted->entry));
-        (void)futimens(fd, times);
+        (void)partial_set_time(fd, &wanted->entry);
     }
     if (fd >= 0)
         (void)close(fd);
-    return asking_settle(target, wanted, OUTCOME_SKIPPED, "", wanted->entry.size);
+    return asking_settle(target, wanted, OUTCOME_SKIPPED, wanted->entry.size);
 }
 
-void placing_begin(struct copy_target *target, struct wanted *wanted)
+/* A place for a large file; there is one. */
+static struct incoming *take_place(struct copy_target *target)
 {
-    if (wanted->entry.size <= PACKED_MOST) {
-        target->pack[target->pack_count++] = wanted;
-        target->pack_bytes += wanted->entry.size;
-    } else {
-        incoming_begin(asking_take_place(target), target->wishes->directory, wanted);
-    }
+    int i = 0;
+
+    while (target->is_open[i])
+        i++;
+    target->is_open[i] = true;
+    target->open_count++;
+    return &target->open[i];
 }
 
-int placing_file(struct copy_target *target, struct wanted *wanted)
+void placing_leave(struct copy_target *target, struct incoming *incoming, bool keeps)
+{
+    incoming_fini(incoming, keeps);
+    target->is_open[incoming - target->open] = false;
+    target->open_count--;
+}
+
+static void join_pack(struct copy_target *target, struct wanted *wanted)
+{
+    target->pack[target->pack_count++] = wanted;
+    target->pack_bytes += wanted->entry.size;
+}
+
+/* Begins the copy of a file, which is all of it in a dry run: it joins the pack, or gets a place.
+ */
+static int begin(struct copy_target *target, struct wanted *wanted)
+{
+    if (target->wishes->is_dry_run)
+        return asking_settle(target, wanted, OUTCOME_COPIED, wanted->entry.size);
+    if (wanted->entry.size <= PACKED_MOST)
+        join_pack(target, wanted);
+    else
+        incoming_begin(take_place(target), target->wishes->directory, wanted);
+    return 0;
+}
+
+static int place_file(struct copy_target *target, struct wanted *wanted)
 {
     struct lack lack = {0};
     bool same_size = size_is_there(target, wanted, &lack);
-    bool compares = target->wishes->checksum && same_size && wanted->entry.size > 0;
-    int code;
 
-    if (same_size && !compares && (!lack.time || target->wishes->checksum)) {
-        code = placing_skip(target, wanted);
-        free(wanted);
-        return code;
-    }
-    if (compares) {
-        incoming_begin_compare(asking_take_place(target), target->wishes->directory, wanted);
+    if (same_size && target->wishes->checksum && wanted->entry.size > 0) {
+        incoming_begin_compare(take_place(target), target->wishes->directory, wanted);
         return 0;
     }
-    if (!target->wishes->is_dry_run) {
-        placing_begin(target, wanted);
-        return 0;
-    }
-    code = asking_settle(target, wanted, OUTCOME_COPIED, "", wanted->entry.size);
-    free(wanted);
-    return code;
+    if (same_size && (!lack.time || target->wishes->checksum))
+        return skip(target, wanted);
+    return begin(target, wanted);
+}
+
+int placing_entry(struct copy_target *target, struct wanted *wanted)
+{
+    return wanted->entry.type == ENTRY_DIRECTORY ? place_directory(target, wanted)
+           : wanted->entry.type == ENTRY_LINK    ? place_link(target, wanted)
+                                                 : place_file(target, wanted);
 }
 
 /* ---- small files ---- */
@@ -243,55 +255,38 @@ static int write_small(struct copy_target *target, struct wanted *wanted, struct
     struct partial partial;
     int code;
 
-    if (partial_open(&partial, target->wishes->directory, wanted->entry.path.bytes) != 0) {
-        code = asking_settle_errno(target, wanted, "cannot be made at the target");
-        free(wanted);
-        return code;
-    }
+    if (partial_open(&partial, target->wishes->directory, wanted->entry.path.bytes) != 0)
+        return asking_fail_errno(target, wanted, "cannot be made at the target");
     if (!write_whole(partial.fd, content) || partial_finish(&partial, &wanted->entry) != 0) {
-        code = asking_settle_errno(target, wanted, "cannot be written");
+        code = asking_fail_errno(target, wanted, "cannot be written");
         partial_discard(&partial);
     } else {
-        code = asking_settle(target, wanted, OUTCOME_COPIED, "", 0);
+        code = asking_settle(target, wanted, OUTCOME_COPIED, 0);
     }
     partial_close(&partial);
-    free(wanted);
     return code;
 }
 
 static int take_packed(struct copy_target *target, struct wanted *wanted,
                        const struct record *record)
 {
-    const char *error = "it arrives damaged, again and again";
     uint8_t hash[HASH_BYTES];
-    int code;
 
-    if (record->packed.error.length > 0) {
-        struct incoming incoming = {0};
-
-        incoming_fail(&incoming, record->packed.error);
-        code = asking_settle(target, wanted, OUTCOME_FAILED, incoming.error, 0);
-        free(wanted);
-        return code;
-    }
+    if (record->packed.error.length > 0)
+        return asking_fail(target, wanted, record->packed.error);
     crew_hash(record->packed.content.bytes, record->packed.content.length, hash);
-    bool is_good = record->packed.content.length == wanted->entry.size &&
-                   memcmp(hash, record->packed.hash, HASH_BYTES) == 0;
-    if (is_good) {
+    if (record->packed.content.length == wanted->entry.size &&
+        memcmp(hash, record->packed.hash, HASH_BYTES) == 0) {
         progress_moved(target->progress, wanted->entry.size);
         return write_small(target, wanted, record->packed.content);
     }
-    if (++wanted->damaged < INCOMING_TRIES && target->pack_count < PACK_FILES) {
-        target->pack[target->pack_count++] = wanted;
-        target->pack_bytes += wanted->entry.size;
-        return 0;
-    }
-    code = asking_settle(target, wanted, OUTCOME_FAILED, error, 0);
-    free(wanted);
-    return code;
+    if (++wanted->damaged == INCOMING_TRIES || target->pack_count == PACK_FILES)
+        return asking_fail(target, wanted, text_of("it arrives damaged, again and again"));
+    join_pack(target, wanted);
+    return 0;
 }
 
-int placing_on_pack(struct copy_target *target, struct awaited *awaited)
+static int on_pack(struct copy_target *target, struct awaited *awaited)
 {
     struct reader reader = reader_of(awaited->message->buffer, awaited->message->length);
     struct record record;
@@ -331,4 +326,229 @@ int placing_request_pack(struct copy_target *target)
     target->pack_count = 0;
     target->pack_bytes = 0;
     return asking_request(target, &record);
+}
+
+/* ---- large files, part by part ---- */
+
+/* Asks for what a file's next step needs. */
+static int request(struct copy_target *target, struct incoming *incoming, uint8_t kind,
+                   struct range part)
+{
+    struct record record = {.kind = kind};
+    uint32_t length = (uint32_t)(part.end - part.start);
+    size_t leaves = (length + LEAF_BYTES - 1) / LEAF_BYTES;
+    struct awaiting *awaiting = &target->awaiting;
+    int code = 0;
+    struct awaited *awaited =
+        kind == RECORD_SEND
+            ? awaiting_add_slice(awaiting, incoming, part, &code)
+            : awaiting_add(awaiting, kind, kind == RECORD_CLOSE ? 0 : ANSWER_ROOM, &code);
+
+    if (awaited == NULL)
+        return code;
+    awaited->incoming = incoming;
+    awaited->part = part;
+    incoming->in_flight++;
+    if (kind == RECORD_SEND) {
+        target->in_flight += length;
+        target->asked += length;
+    }
+    if (kind == RECORD_HASHES) {
+        awaited->digests = malloc(leaves * HASH_BYTES);
+        if (awaited->digests == NULL)
+            return ZCRP_ERROR_MEMORY;
+        awaited->hash = task_of_hash(incoming->mapping.memory + part.start, length, LEAF_BYTES,
+                                     awaited->digests);
+        crew_add(target->crew, &awaited->hash);
+    }
+    record.part.file = incoming->wanted->number;
+    record.part.offset = part.start;
+    record.part.length = length;
+    code = asking_request(target, &record);
+    return code == 0 && (kind == RECORD_SEND || kind == RECORD_CLOSE) ? asking_count(target) : code;
+}
+
+/* The file that is there is another one: the copy begins. */
+static int replace(struct copy_target *target, struct incoming *incoming)
+{
+    struct wanted *wanted = incoming->wanted;
+    int code = 0;
+
+    incoming->wanted = NULL;
+    placing_leave(target, incoming, true);
+    if (target->pack_count == PACK_FILES && !target->wishes->is_dry_run &&
+        wanted->entry.size <= PACKED_MOST)
+        code = placing_request_pack(target);
+    int begun = begin(target, wanted);
+    return code == 0 ? begun : code;
+}
+
+static int end_file(struct copy_target *target, struct incoming *incoming, enum incoming_step step)
+{
+    bool is_whole = step == INCOMING_WHOLE && incoming_finish(incoming);
+    struct wanted *wanted = incoming->wanted;
+
+    incoming->wanted = NULL;
+    int code = step == INCOMING_SAME ? skip(target, wanted)
+               : is_whole            ? asking_settle(target, wanted, OUTCOME_COPIED, 0)
+                                     : asking_fail(target, wanted, text_of(incoming->error));
+    placing_leave(target, incoming, is_whole);
+    return code;
+}
+
+/* Bytes of a block: less if only so much may be sent each second. */
+static uint64_t block_most(const struct copy_target *target)
+{
+    uint64_t share = target->wishes->rate / 8 / RATE_SHARE / LEAF_BYTES * LEAF_BYTES;
+
+    if (target->wishes->rate == 0 || share > BLOCK_MOST)
+        return BLOCK_MOST;
+    return share > 0 ? share : LEAF_BYTES;
+}
+
+int placing_advance(struct copy_target *target, struct incoming *incoming, bool *did)
+{
+    struct range part;
+    enum incoming_step step = incoming_next(incoming, block_most(target), &part);
+
+    *did = step != INCOMING_WAIT;
+    switch (step) {
+    case INCOMING_EXTENTS:
+        return request(target, incoming, RECORD_EXTENTS, part);
+    case INCOMING_COMPARE:
+        return request(target, incoming, RECORD_HASHES, part);
+    case INCOMING_FETCH:
+        return request(target, incoming, RECORD_SEND, part);
+    case INCOMING_CLOSE:
+        return request(target, incoming, RECORD_CLOSE, part);
+    case INCOMING_DIFFERS:
+        return replace(target, incoming);
+    case INCOMING_SAME:
+    case INCOMING_WHOLE:
+    case INCOMING_FAILED:
+        return end_file(target, incoming, step);
+    case INCOMING_WAIT:
+        break;
+    }
+    return 0;
+}
+
+/* ---- answers about a file ---- */
+
+static int on_hashes(struct copy_target *target, struct awaited *awaited)
+{
+    struct reader reader = reader_of(awaited->message->buffer, awaited->message->length);
+    struct record record;
+    uint64_t leaves = (awaited->part.end - awaited->part.start + LEAF_BYTES - 1) / LEAF_BYTES;
+
+    awaited->incoming->in_flight--;
+    if (!record_decode(&reader, &record) || record.kind != RECORD_DIGESTS ||
+        (record.digests.error.length == 0 && record.digests.hashes.length != leaves * HASH_BYTES))
+        return asking_refuse();
+    crew_wait(target->crew, &awaited->hash);
+    if (record.digests.error.length > 0)
+        incoming_fail(awaited->incoming, record.digests.error);
+    else
+        incoming_compare(awaited->incoming, awaited->part,
+                         (const uint8_t *)record.digests.hashes.bytes, awaited->digests);
+    return 0;
+}
+
+static int on_extents(struct awaited *awaited)
+{
+    struct reader reader = reader_of(awaited->message->buffer, awaited->message->length);
+    struct record record;
+    bool has_some = false;
+
+    awaited->incoming->in_flight--;
+    while (record_decode(&reader, &record)) {
+        has_some = true;
+        if (record.kind == RECORD_BLOCK)
+            incoming_fail(awaited->incoming, record.block.error);
+        else if (record.kind == RECORD_END)
+            incoming_end_extents(awaited->incoming);
+        else if (record.kind != RECORD_EXTENT ||
+                 !incoming_add_extent(awaited->incoming, record.extent.offset,
+                                      record.extent.length))
+            return asking_refuse();
+    }
+    return reader.bad || !has_some ? asking_refuse() : 0;
+}
+
+/* The message of a block has ended. If the block has come, it is hashed where it lies. */
+static int on_block(struct copy_target *target, struct awaited *awaited)
+{
+    size_t length = (size_t)(awaited->part.end - awaited->part.start);
+
+    target->in_flight -= length;
+    if (awaited->code == 0 && awaited->message->length == length) {
+        awaited->hash = task_of_hash(awaited->incoming->mapping.memory + awaited->part.start,
+                                     length, length, awaited->own);
+        awaited->hash.lets_go = true;
+        crew_add(target->crew, &awaited->hash);
+    }
+    return 0;
+}
+
+/* What the source says of a block, or of the file's end. */
+static void judge(struct copy_target *target, struct awaited *awaited, const struct record *record)
+{
+    struct incoming *incoming = awaited->incoming;
+
+    incoming->in_flight--;
+    if (awaited->hash.memory != NULL)
+        crew_wait(target->crew, &awaited->hash);
+    if (record->block.error.length > 0) {
+        incoming_fail(incoming, record->block.error);
+    } else if (awaited->kind == RECORD_CLOSE) {
+        incoming->is_closed = true;
+    } else if (awaited->hash.memory == NULL) {
+        incoming_fail_errno(incoming, "cannot be written",
+                            mapping_is_torn(&incoming->mapping) ? ENOSPC : EFAULT);
+    } else if (memcmp(awaited->own, record->block.hash, HASH_BYTES) != 0) {
+        incoming_retry(incoming, awaited->part);
+    } else {
+        progress_moved(target->progress, awaited->part.end - awaited->part.start);
+    }
+}
+
+/* All blocks since the last report, which are the first in the ring, up to this report, the last
+ * that has come. */
+static int on_report(struct copy_target *target, const struct awaited *report)
+{
+    struct reader reader = reader_of(report->message->buffer, report->message->length);
+    struct record record;
+    unsigned i = 0;
+
+    for (; awaiting_at(&target->awaiting, i) != report; i++) {
+        struct awaited *awaited = awaiting_at(&target->awaiting, i);
+
+        if (awaited->kind != RECORD_SEND && awaited->kind != RECORD_CLOSE)
+            continue;
+        if (!record_decode(&reader, &record) || record.kind != RECORD_BLOCK)
+            return asking_refuse();
+        judge(target, awaited, &record);
+    }
+    if (reader.at != reader.end)
+        return asking_refuse();
+    awaiting_drop(&target->awaiting, i + 1);
+    return 0;
+}
+
+int placing_on_answer(struct copy_target *target, struct awaited *awaited)
+{
+    switch (awaited->kind) {
+    case RECORD_PACK:
+        return on_pack(target, awaited);
+    case RECORD_HASHES:
+        return on_hashes(target, awaited);
+    case RECORD_EXTENTS:
+        return on_extents(awaited);
+    case RECORD_SEND:
+        return on_block(target, awaited);
+    case RECORD_REPORT:
+        return on_report(target, awaited);
+    default:
+        return asking_refuse();
+    }
 }

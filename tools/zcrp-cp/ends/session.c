@@ -8,10 +8,7 @@
 
 #include "common/complain.h"
 #include "meeting.h"
-#include "source.h"
-#include "target.h"
 #include "zcrp-cp/files/place.h"
-#include "zcrp-cp/files/walk.h"
 #include "zcrp-cp/user/escape.h"
 
 static const int64_t answer_ns = 10000000000;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "zcrp-cp/files/crew.h"
+#include "zcrp-cp/files/walk.h"
 #include "zcrp-cp/user/progress.h"
 #include "zcrp-cp/wire/line.h"
 
@@ -59,5 +60,33 @@ bool session_describe(const struct session *session, char out[SESSION_TOLD_ROOM]
 enum line_end session_run(struct session *session, struct line *line, struct crew *crew,
                           struct progress *progress);
 void session_drop(struct session *session);
+
+/* The end that has the files. It answers what the target asks, in the order in which it is asked,
+ * and decides nothing: a block is a slice of the mapped file, sent from where it lies. `progress`
+ * may be NULL.
+ *
+ * The target is not trusted: a request for what is not in the list, or beyond a file's end, ends
+ * the copy. What it can read is what the walk has found, and nothing else. */
+enum line_end source_run(struct line *line, struct crew *crew, struct walk *walk,
+                         struct progress *progress);
+
+struct target_wishes {
+    int directory;    /* where all goes; the caller's. -1 in a dry run: there is none yet */
+    const char *name; /* replaces the first name of each path; "" or NULL: nothing does */
+    bool checksum;    /* compare files that seem to be the same */
+    bool is_dry_run;  /* change nothing */
+    uint64_t rate;    /* bits a second to ask for at most; 0: any */
+};
+
+/* The end that gets the files. It asks for the list, decides what it wants of each file, posts the
+ * memory where it belongs, and asks for it ahead of time: over many files, so that neither the path
+ * nor the source ever waits for the next question. `progress` may be NULL: then the source is told,
+ * and nobody else.
+ *
+ * The source is not trusted: it can write nothing outside the directory (beneath.h), nothing before
+ * it was asked, and nothing under a file's name before the file is whole. If the user has said what
+ * the copy is called, nothing else in the directory changes. */
+enum line_end target_run(struct line *line, struct crew *crew, const struct target_wishes *wishes,
+                         struct progress *progress);
 
 #endif

@@ -1,5 +1,3 @@
-#include "source.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +8,7 @@
 
 #include "answers.h"
 #include "common/complain.h"
+#include "session.h"
 #include "stock.h"
 
 /* What the next REPORT tells of one SEND or CLOSE. */
@@ -38,11 +37,6 @@ struct source {
 };
 
 static const char *const broken = "the other end asks for what there is not";
-
-static struct text text_of(const char *string)
-{
-    return (struct text){string, strnlen(string, TEXT_MOST)};
-}
 
 static int refuse(void)
 {

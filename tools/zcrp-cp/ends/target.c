@@ -1,12 +1,9 @@
-#include "target.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "parts.h"
-#include "placing.h"
+#include "target.h"
 
 enum {
     WINDOW_BYTES = 48 << 20, /* asked for and not come: more than the library's window */
@@ -57,7 +54,7 @@ static struct wanted *make_wanted(const struct list_entry *entry, uint32_t numbe
 static int add_entry(struct copy_target *target, const struct list_entry *entry)
 {
     const char *name = target->wishes->name != NULL ? target->wishes->name : "";
-    struct wanted *wanted = make_wanted(entry, target->listed++, asking_text(name));
+    struct wanted *wanted = make_wanted(entry, target->listed++, text_of(name));
 
     if (wanted == NULL)
         return ZCRP_ERROR_MEMORY;
@@ -66,12 +63,8 @@ static int add_entry(struct copy_target *target, const struct list_entry *entry)
         return asking_refuse();
     }
     progress_found(target->progress, &wanted->entry);
-    if (wanted->entry.path.length > PATH_MOST) {
-        int code = asking_settle(target, wanted, OUTCOME_FAILED, strerror(ENAMETOOLONG), 0);
-
-        free(wanted);
-        return code;
-    }
+    if (wanted->entry.path.length > PATH_MOST)
+        return asking_fail(target, wanted, text_of(strerror(ENAMETOOLONG)));
     *target->last = wanted;
     target->last = &wanted->next;
     target->queued++;
@@ -127,22 +120,6 @@ static struct wanted *take_wanted(struct copy_target *target)
     return wanted;
 }
 
-static int begin_next(struct copy_target *target)
-{
-    struct wanted *wanted = take_wanted(target);
-
-    switch ((enum entry_type)wanted->entry.type) {
-    case ENTRY_DIRECTORY:
-        return placing_directory(target, wanted);
-    case ENTRY_LINK:
-        return placing_link(target, wanted);
-    case ENTRY_FILE:
-    case ENTRY_TYPES:
-    default:
-        return placing_file(target, wanted);
-    }
-}
-
 /* Others than blocks are dealt with at once; they leave the ring when they are at its front. */
 static void tidy(struct copy_target *target)
 {
@@ -159,38 +136,12 @@ static int on_answer(struct copy_target *target, struct awaited *awaited)
 {
     if (awaited->code != 0 && awaited->kind != RECORD_SEND)
         return awaited->code;
-    switch ((enum record_kind)awaited->kind) {
-    case RECORD_LIST:
+    if (awaited->kind == RECORD_LIST)
         return on_list(target, awaited);
-    case RECORD_PACK:
-        return placing_on_pack(target, awaited);
-    case RECORD_HASHES:
-        return parts_on_hashes(target, awaited);
-    case RECORD_EXTENTS:
-        return parts_on_extents(awaited);
-    case RECORD_SEND:
-        return parts_on_block(target, awaited);
-    case RECORD_REPORT:
-        return parts_on_report(target, awaited);
-    case RECORD_BYE:
-        target->is_over = true;
-        return 0;
-    case RECORD_OPEN:
-    case RECORD_PATH:
-    case RECORD_READY:
-    case RECORD_CLOSE:
-    case RECORD_OUTCOME:
-    case RECORD_ENTRY:
-    case RECORD_TROUBLE:
-    case RECORD_BLOCK:
-    case RECORD_PACKED:
-    case RECORD_DIGESTS:
-    case RECORD_EXTENT:
-    case RECORD_END:
-    case RECORD_KINDS:
-    default:
-        return asking_refuse();
-    }
+    if (awaited->kind != RECORD_BYE)
+        return placing_on_answer(target, awaited);
+    target->is_over = true;
+    return 0;
 }
 
 /* ---- how much is asked for ---- */
@@ -216,7 +167,7 @@ static int advance_any(struct copy_target *target, bool *did)
     *did = false;
     for (int i = 0; i < ASKING_FILES && !*did && code == 0; i++) {
         if (target->is_open[i])
-            code = parts_advance(target, &target->open[i], did);
+            code = placing_advance(target, &target->open[i], did);
     }
     return code;
 }
@@ -241,7 +192,7 @@ static int fill(struct copy_target *target)
         if (pack_is_due(target))
             code = placing_request_pack(target);
         else if (target->queued > 0 && target->open_count < ASKING_FILES)
-            code = begin_next(target);
+            code = placing_entry(target, take_wanted(target));
         else
             break;
     }
@@ -305,7 +256,7 @@ static void fini(struct copy_target *target)
     requests_fini(&target->requests);
     for (int i = 0; i < ASKING_FILES; i++) {
         if (target->is_open[i])
-            asking_leave_place(target, &target->open[i], true);
+            placing_leave(target, &target->open[i], true);
     }
     for (unsigned i = 0; i < target->pack_count; i++)
         free(target->pack[i]);
@@ -323,7 +274,6 @@ enum line_end target_run(struct line *line, struct crew *crew, const struct targ
 
     if (target == NULL)
         return line_complain(line, code);
-    target->line = line;
     target->crew = crew;
     target->wishes = wishes;
     target->progress = progress;

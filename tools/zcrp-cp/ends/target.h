@@ -1,30 +1,143 @@
-/* The end that gets the files. It asks for the list, decides what it wants of each file, posts the
- * memory where it belongs, and asks for it ahead of time: over many files, so that neither the path
- * nor the source ever waits for the next question.
+/* The inside of the target, which session.h runs. Three files share its state:
  *
- * The source is not trusted: it can write nothing outside the directory (beneath.h), nothing before
- * it was asked, and nothing under a file's name before the file is whole. If the user has said what
- * the copy is called, nothing else in the directory changes. */
+ *      target.c    the list, and how much may be under way
+ *      placing.c   what becomes of an entry: made at once, passed over, or asked for
+ *      asking.c    requests, gathered into messages, and the answers that are awaited
+ *
+ * Functions return 0 or a code that ends the copy: the library's, or LINE_BROKEN. */
 #ifndef ZCRP_CP_TARGET_H
 #define ZCRP_CP_TARGET_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "incoming.h"
+#include "session.h"
 
-#include "zcrp-cp/files/crew.h"
-#include "zcrp-cp/user/progress.h"
-#include "zcrp-cp/wire/line.h"
-
-struct target_wishes {
-    int directory;    /* where all goes; the caller's. -1 in a dry run: there is none yet */
-    const char *name; /* replaces the first name of each path; "" or NULL: nothing does */
-    bool checksum;    /* compare files that seem to be the same */
-    bool is_dry_run;  /* change nothing */
-    uint64_t rate;    /* bits a second to ask for at most; 0: any */
+enum {
+    ASKING_FILES = 64,  /* large files under way at once */
+    AWAITED_MOST = 512, /* answers at once */
+    AWAITED_SPARE = 16, /* messages of their own that are kept for the next answers */
 };
 
-/* Gets one copy to its end. `progress` may be NULL: then the source is told, and nobody else. */
-enum line_end target_run(struct line *line, struct crew *crew, const struct target_wishes *wishes,
-                         struct progress *progress);
+/* An answer. Its buffer is posted when it is asked for: a block's is the slice of the part file
+ * where it belongs, the others have memory of their own. */
+struct awaited {
+    uint8_t kind;              /* of the request: enum record_kind */
+    int code;                  /* how the message has ended, once it has come */
+    struct zcrp_msg *message;  /* NULL: CLOSE, which only its REPORT answers */
+    struct incoming *incoming; /* whose; NULL: LIST, PACK, REPORT, BYE */
+    struct range part;         /* of its file */
+    struct task touch, hash;   /* SEND: its pages, and what has landed; HASHES: what is here */
+    uint8_t own[HASH_BYTES];   /* SEND: the hash of what has landed */
+    uint8_t *digests;          /* HASHES: those of the leaves here; freed with the answer */
+    struct wanted **pack;      /* PACK: the files; freed with the answer */
+    unsigned pack_count;
+};
+
+/* All of them, in their order. A SEND or CLOSE stays until its REPORT has come. */
+struct awaiting {
+    struct line *line;
+    struct crew *crew;
+    struct awaited ring[AWAITED_MOST];
+    unsigned first, count; /* all that are in it */
+    unsigned come;         /* of these, so many from the first on have come */
+    struct zcrp_msg *spare[AWAITED_SPARE];
+    int spare_count;
+};
+
+/* A directory that gets its permissions and time when all that is in it is there. */
+struct finished {
+    const char *path; /* the entry's; first, so that a pointer to it in the tree is one to all */
+    struct wanted *wanted;
+    struct finished *next;
+};
+
+struct copy_target {
+    struct crew *crew;
+    const struct target_wishes *wishes;
+    struct progress *progress;
+    struct requests requests;
+    struct zcrp_msg *message; /* requests that are not sent yet; NULL: none */
+    struct writer writer;     /* into it */
+    struct awaiting awaiting;
+    struct wanted *first, **last; /* of the list, not begun yet */
+    unsigned queued;
+    uint32_t listed; /* entries so far */
+    int lists;       /* LIST requests under way */
+    bool is_listed;  /* the list is complete */
+    struct incoming open[ASKING_FILES];
+    bool is_open[ASKING_FILES];
+    int open_count;
+    struct wanted *pack[PACK_FILES]; /* to be asked for together */
+    unsigned pack_count;
+    uint64_t pack_bytes;
+    struct finished *directories; /* the deepest first */
+    void *directory_paths;        /* of these: a tree of tsearch(3) */
+    unsigned unreported;          /* SEND and CLOSE since the last REPORT */
+    uint64_t in_flight;           /* bytes asked for that have not come */
+    uint64_t asked;               /* bytes, ever */
+    int64_t start_ns;
+    bool is_over;
+};
+
+/* ---- asking.c ---- */
+
+/* Adds a request to the message that is being filled, and sends that. */
+int asking_request(struct copy_target *target, const struct record *record);
+int asking_flush(struct copy_target *target);
+
+/* Counts a SEND or CLOSE; asks for the REPORT of all of them, if there are any. */
+int asking_count(struct copy_target *target);
+int asking_report(struct copy_target *target);
+
+/* Tells the user what became of an entry, or the source, which tells its user, and frees the entry.
+ * `settled` bytes of it need not cross. It has failed: why, or `what` happened, and errno says why.
+ */
+int asking_settle(struct copy_target *target, struct wanted *wanted, enum outcome outcome,
+                  uint64_t settled);
+int asking_fail(struct copy_target *target, struct wanted *wanted, struct text why);
+int asking_fail_errno(struct copy_target *target, struct wanted *wanted, const char *what);
+
+/* The source broke the rules. LINE_BROKEN. */
+int asking_refuse(void);
+
+/* awaiting_fini takes back all that is posted, and waits for the crew. The files of packs are
+ * freed. */
+void awaiting_init(struct awaiting *awaiting, struct line *line, struct crew *crew);
+void awaiting_fini(struct awaiting *awaiting);
+
+bool awaiting_has_room(const struct awaiting *awaiting, unsigned answers);
+
+/* Adds the last one, to be filled in, and posts its buffer: memory of `room` bytes of its own, or
+ * the part of the file where it lands, or none (room 0). NULL, and *code. */
+struct awaited *awaiting_add(struct awaiting *awaiting, uint8_t kind, size_t room, int *code);
+struct awaited *awaiting_add_slice(struct awaiting *awaiting, struct incoming *incoming,
+                                   struct range part, int *code);
+
+/* Waits for the next one to come, at most `most_ns`. NULL, and *code: ZCRP_ERROR_TIMEOUT (also if
+ * there is none), or a code that ends the copy. */
+struct awaited *awaiting_next(struct awaiting *awaiting, int64_t most_ns, int *code);
+
+/* Drops those at the front that are dealt with: all before the i-th. */
+struct awaited *awaiting_at(struct awaiting *awaiting, unsigned i);
+void awaiting_drop(struct awaiting *awaiting, unsigned count);
+
+/* ---- placing.c ---- */
+
+/* Takes an entry, and owns it from then on. A file needs a place and room in the pack. */
+int placing_entry(struct copy_target *target, struct wanted *wanted);
+
+/* Asks for the pack. */
+int placing_request_pack(struct copy_target *target);
+
+/* Takes a large file's next step. *did: there was one. Leaving its place frees it. */
+int placing_advance(struct copy_target *target, struct incoming *incoming, bool *did);
+void placing_leave(struct copy_target *target, struct incoming *incoming, bool keeps);
+
+/* Takes an answer about files. A REPORT is about all SEND and CLOSE before it, and takes them all
+ * out of the ring. */
+int placing_on_answer(struct copy_target *target, struct awaited *awaited);
+
+/* Gives the directories their permissions and times, when all that is in them is there; frees them
+ * in any case. */
+int placing_finish_directories(struct copy_target *target, bool is_fine);
 
 #endif

@@ -173,14 +173,19 @@ unsigned partial_mode(const struct list_entry *entry)
     return entry->mode & 0777u;
 }
 
-int partial_finish(const struct partial *partial, const struct list_entry *entry)
+int partial_set_time(int fd, const struct list_entry *entry)
 {
     const struct timespec times[2] = {
         {.tv_nsec = UTIME_OMIT},
         {.tv_sec = (time_t)entry->time_s, .tv_nsec = (long)entry->time_ns},
     };
 
-    if (fchmod(partial->fd, partial_mode(entry)) != 0 || futimens(partial->fd, times) != 0)
+    return futimens(fd, times);
+}
+
+int partial_finish(const struct partial *partial, const struct list_entry *entry)
+{
+    if (fchmod(partial->fd, partial_mode(entry)) != 0 || partial_set_time(partial->fd, entry) != 0)
         return -1;
     return renameat(partial->folder, partial->own, partial->folder, partial->name);
 }

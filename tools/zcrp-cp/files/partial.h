@@ -53,4 +53,7 @@ int partial_make_link(int directory, const struct list_entry *entry);
  * the sticky bit. */
 unsigned partial_mode(const struct list_entry *entry);
 
+/* Gives an open file or directory the time of the original. 0, or -1 with errno. */
+int partial_set_time(int fd, const struct list_entry *entry);
+
 #endif

@@ -31,6 +31,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
     RECORD_VERSION = 1,
@@ -93,6 +94,11 @@ struct text {
     const char *bytes;
     size_t length;
 };
+
+static inline struct text text_of(const char *string)
+{
+    return (struct text){string, strlen(string)};
+}
 
 /* What one file, directory or symbolic link is. */
 struct list_entry {
