@@ -1,6 +1,6 @@
 /* The two ends of zcrp-cp, each against a peer that does not keep the rules: nothing outside the
  * directory is touched, and the copy ends with an error instead of in one. */
-#include "zcrp-cp/ends/answers.h"
+#include "zcrp-cp/ends/stock.h"
 #include "zcrp-cp/ends/target.h"
 #include "zcrp-cp/files/beneath.h"
 #include "zcrp-cp/files/mapping.h"
@@ -676,7 +676,7 @@ static size_t fill_answers(struct answers *one, bool *is_endless)
 {
     size_t bytes = 0;
 
-    answers_init(one, &ours);
+    *one = (struct answers){.line = &ours};
     for (*is_endless = true; bytes < (size_t)ANSWERS_MOST * PACK_ROOM; bytes += PACK_ROOM) {
         int code;
         struct zcrp_msg *message = answers_take(one, &code);

@@ -89,11 +89,6 @@ int asking_fail_errno(struct copy_target *target, struct wanted *wanted, const c
 
 /* ---- answers ---- */
 
-void awaiting_init(struct awaiting *awaiting, struct line *line, struct crew *crew)
-{
-    *awaiting = (struct awaiting){.line = line, .crew = crew};
-}
-
 struct awaited *awaiting_at(struct awaiting *awaiting, unsigned i)
 {
     return &awaiting->ring[(awaiting->first + i) % AWAITED_MOST];

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "answers.h"
 #include "common/complain.h"
 #include "session.h"
 #include "stock.h"
@@ -20,7 +19,6 @@ struct report_row {
 };
 
 struct source {
-    struct line *line;
     struct crew *crew;
     struct walk *walk;
     struct progress *progress;
@@ -36,11 +34,9 @@ struct source {
     uint8_t digests[HASHED_MOST / LEAF_BYTES * HASH_BYTES];
 };
 
-static const char *const broken = "the other end asks for what there is not";
-
 static int refuse(void)
 {
-    (void)complain("%s", broken);
+    (void)complain("the other end asks for what there is not");
     return LINE_BROKEN;
 }
 
@@ -72,8 +68,7 @@ static enum walk_step next_record(struct source *source, struct record *record)
         return stock_add(&source->stock, &record->entry, root) == 0 ? step : WALK_MEMORY;
     }
     if (step == WALK_TROUBLE) {
-        struct text path = {source->walk->path, strlen(source->walk->path)};
-        struct text error = text_of(source->walk->error);
+        struct text path = text_of(source->walk->path), error = text_of(source->walk->error);
 
         record->kind = RECORD_TROUBLE;
         record->trouble.path = path;
@@ -146,7 +141,7 @@ static int answer_send(struct source *source, const struct record *record)
         return answers_send_nothing(&source->answers);
     uint8_t *slice = item->opened->mapping.memory + record->part.offset;
     row->opened = item->opened;
-    stock_hold(row->opened);
+    row->opened->in_flight++;
     row->task = task_of_hash(slice, record->part.length, record->part.length, row->hash);
     crew_add(source->crew, &row->task);
     item->moved += record->part.length;
@@ -177,7 +172,7 @@ static void finish_rows(struct source *source)
         crew_wait(source->crew, &row->task);
         if (mapping_is_torn(&row->opened->mapping))
             (void)snprintf(row->error, sizeof(row->error), "it became shorter while it was copied");
-        stock_release(row->opened);
+        row->opened->in_flight--;
         row->opened = NULL;
     }
 }
@@ -269,7 +264,7 @@ static int answer_pack(struct source *source, const struct record *record)
 
 /* ---- HASHES, EXTENTS ---- */
 
-static int answer_record(struct source *source, struct record *record)
+static int answer_record(struct source *source, const struct record *record)
 {
     int code;
     struct zcrp_msg *message = answers_take(&source->answers, &code);
@@ -362,7 +357,7 @@ static int note_outcome(struct source *source, const struct record *record)
     if (record->outcome.file >= source->stock.count)
         return refuse();
     struct item *item = &source->stock.items[record->outcome.file];
-    struct text path = {item->path, strlen(item->path)};
+    struct text path = text_of(item->path);
     bool is_whole = record->outcome.outcome != OUTCOME_FAILED && item->moved < item->size;
 
     progress_outcome(source->progress, path, record->outcome.outcome, record->outcome.error,
@@ -373,7 +368,7 @@ static int note_outcome(struct source *source, const struct record *record)
 
 static int answer(struct source *source, const struct record *record)
 {
-    switch ((enum record_kind)record->kind) {
+    switch (record->kind) {
     case RECORD_LIST:
         return answer_list(source);
     case RECORD_SEND:
@@ -393,17 +388,6 @@ static int answer(struct source *source, const struct record *record)
     case RECORD_BYE:
         source->is_over = true;
         return answer_record(source, &(struct record){.kind = RECORD_END});
-    case RECORD_OPEN:
-    case RECORD_PATH:
-    case RECORD_READY:
-    case RECORD_ENTRY:
-    case RECORD_TROUBLE:
-    case RECORD_BLOCK:
-    case RECORD_PACKED:
-    case RECORD_DIGESTS:
-    case RECORD_EXTENT:
-    case RECORD_END:
-    case RECORD_KINDS:
     default:
         return refuse();
     }
@@ -450,12 +434,11 @@ enum line_end source_run(struct line *line, struct crew *crew, struct walk *walk
 
     if (source == NULL)
         return line_complain(line, code);
-    source->line = line;
     source->crew = crew;
     source->walk = walk;
     source->progress = progress;
-    stock_init(&source->stock, walk);
-    answers_init(&source->answers, line);
+    source->stock.walk = walk;
+    source->answers.line = line;
     code = requests_init(&source->requests, line, true);
     while (code == 0 && !source->is_over)
         code = turn(source);

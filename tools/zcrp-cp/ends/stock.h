@@ -1,5 +1,6 @@
-/* What the source has told the target of: every entry of the list, by its number. A file is opened
- * and mapped when it is first asked for, and stays so until the target closes it. */
+/* What the source has: every entry of the list that it has told the target of, by its number, and
+ * the answers that are under way. A file is opened and mapped when it is first asked for, and stays
+ * so until the target closes it. */
 #ifndef ZCRP_CP_STOCK_H
 #define ZCRP_CP_STOCK_H
 
@@ -9,7 +10,7 @@
 
 #include "zcrp-cp/files/mapping.h"
 #include "zcrp-cp/files/walk.h"
-#include "zcrp-cp/wire/record.h"
+#include "zcrp-cp/wire/line.h"
 
 enum {
     STOCK_MOST = 1 << 28,  /* entries of a list; a longer one ends the copy */
@@ -20,7 +21,7 @@ enum {
 struct opened {
     int fd;
     struct mapping mapping;
-    uint32_t in_flight;  /* messages that are slices of it */
+    uint32_t in_flight;  /* messages that are slices of it, and hashes under way */
     struct opened *next; /* of those that are closing */
 };
 
@@ -35,7 +36,7 @@ struct item {
 };
 
 struct stock {
-    const struct walk *walk; /* whose roots the paths begin at */
+    const struct walk *walk; /* whose roots the paths begin at; set by the caller */
     struct item *items;
     uint32_t count;
     size_t room;
@@ -43,9 +44,7 @@ struct stock {
     struct opened *closing;
 };
 
-void stock_init(struct stock *stock, const struct walk *walk);
-
-/* Nothing may be in flight any more. */
+/* Nothing may be in flight any more. With a walk, everything else zero is an empty stock. */
 void stock_fini(struct stock *stock);
 
 /* Adds an entry, number stock->count. 0, or -1: no memory, or too many. */
@@ -66,8 +65,52 @@ const char *stock_changed(const struct item *item, int fd);
 void stock_close(struct stock *stock, struct item *item);
 void stock_tidy(struct stock *stock);
 
-/* A message with a slice of it is under way, and has ended. */
-void stock_hold(struct opened *opened);
-void stock_release(struct opened *opened);
+enum {
+    ANSWERS_MOST = 512,                  /* under way at once; one more waits for the oldest */
+    ANSWERS_SPARE = 8,                   /* messages that are kept for the next records */
+    ANSWERS_BYTES_LEAST = 2 * PACK_ROOM, /* of messages with memory of their own: always */
+    ANSWERS_BYTES_MOST = 32 << 20,       /* while all copies have not more than: */
+    ANSWERS_BYTES_ALL = 256 << 20,
+};
+
+struct sent_answer {
+    struct zcrp_msg *message;
+    struct opened *opened; /* whose slice it is; NULL: it has memory of its own */
+};
+
+/* The answers that are under way, in their order: slices of mapped files, and messages of records.
+ * The memory of a slice is held until its message has ended.
+ *
+ * A target may ask and never take the answers, so the memory of messages is bounded: for one copy,
+ * and for all copies of a server together. Each copy has the least that it needs to go on. */
+struct answers {
+    struct line *line;
+    struct sent_answer ring[ANSWERS_MOST];
+    unsigned first, count;
+    struct zcrp_msg *spare[ANSWERS_SPARE];
+    int spare_count;
+    size_t bytes; /* of messages with memory of their own, spare ones too */
+};
+
+/* With a line, everything else zero is none. answers_fini takes back what is under way. */
+void answers_fini(struct answers *answers);
+
+/* A message with PACK_ROOM bytes to be filled with records, to be sent. It waits until there is
+ * room for one more. NULL: *code. */
+struct zcrp_msg *answers_take(struct answers *answers, int *code);
+
+/* Sends it. It is theirs from now on. 0, or a code, as for all of these. */
+int answers_send(struct answers *answers, struct zcrp_msg *message, size_t length);
+
+/* Sends a part of an open file, or nothing: an empty message in its place. */
+int answers_send_slice(struct answers *answers, struct opened *opened, uint64_t offset,
+                       uint32_t length);
+int answers_send_nothing(struct answers *answers);
+
+/* Lets go of those that have ended. */
+int answers_reap(struct answers *answers);
+
+/* Waits until all have ended. */
+int answers_wait(struct answers *answers);
 
 #endif

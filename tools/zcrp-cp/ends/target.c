@@ -279,7 +279,8 @@ enum line_end target_run(struct line *line, struct crew *crew, const struct targ
     target->progress = progress;
     target->last = &target->first;
     target->start_ns = now_ns();
-    awaiting_init(&target->awaiting, line, crew);
+    target->awaiting.line = line;
+    target->awaiting.crew = crew;
     code = requests_init(&target->requests, line, false);
     if (code == 0)
         code = copy(target);

@@ -32,7 +32,8 @@ struct awaited {
     unsigned pack_count;
 };
 
-/* All of them, in their order. A SEND or CLOSE stays until its REPORT has come. */
+/* All of them, in their order. A SEND or CLOSE stays until its REPORT has come. With a line and a
+ * crew, everything else zero is none. */
 struct awaiting {
     struct line *line;
     struct crew *crew;
@@ -99,9 +100,7 @@ int asking_fail_errno(struct copy_target *target, struct wanted *wanted, const c
 /* The source broke the rules. LINE_BROKEN. */
 int asking_refuse(void);
 
-/* awaiting_fini takes back all that is posted, and waits for the crew. The files of packs are
- * freed. */
-void awaiting_init(struct awaiting *awaiting, struct line *line, struct crew *crew);
+/* Takes back all that is posted, and waits for the crew. The files of packs are freed. */
 void awaiting_fini(struct awaiting *awaiting);
 
 bool awaiting_has_room(const struct awaiting *awaiting, unsigned answers);
