@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "zcrp-cp/files/beneath.h"
+#include "zcrp-cp/files/place.h"
 
 enum {
     EXTENTS_MOST = 1 << 22, /* of one file */

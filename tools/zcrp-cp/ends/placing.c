@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "target.h"
-#include "zcrp-cp/files/beneath.h"
+#include "zcrp-cp/files/place.h"
 
 enum { RATE_SHARE = 20 }; /* a block is at most this part of a second's bytes */
 

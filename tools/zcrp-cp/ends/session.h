@@ -83,7 +83,7 @@ struct target_wishes {
  * nor the source ever waits for the next question. `progress` may be NULL: then the source is told,
  * and nobody else.
  *
- * The source is not trusted: it can write nothing outside the directory (beneath.h), nothing before
+ * The source is not trusted: it can write nothing outside the directory (place.h), nothing before
  * it was asked, and nothing under a file's name before the file is whole. If the user has said what
  * the copy is called, nothing else in the directory changes. */
 enum line_end target_run(struct line *line, struct crew *crew, const struct target_wishes *wishes,

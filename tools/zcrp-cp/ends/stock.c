@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "zcrp-cp/files/beneath.h"
+#include "zcrp-cp/files/place.h"
 
 enum { ROOM_LEAST = 64 };
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "beneath.h"
+#include "place.h"
 
 enum { NAME_SHOWN = 200, PRIVATE_MODE = 0600, TRIES = 3, LOCK_TRIES = 40, STATUS_BLOCK = 512 };
 

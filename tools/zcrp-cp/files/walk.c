@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "beneath.h"
+#include "place.h"
 
 /* A name to be looked at; its path from the root's directory follows it in memory. */
 struct walk_item {
@@ -31,13 +31,6 @@ static char *trim(const char *path)
     while (length > 1 && path[length - 1] == '/')
         length--;
     return length > 0 ? strndup(path, length) : strdup(".");
-}
-
-static int open_folder(int directory, const char *path)
-{
-    if (directory < 0)
-        return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return beneath_open(directory, path, O_RDONLY | O_DIRECTORY, 0);
 }
 
 static bool names_itself(const char *name)
@@ -74,7 +67,7 @@ static int open_root(const struct walk *walk, struct root *root, int directory)
             return 0;
         }
     }
-    root->directory = open_folder(directory, root->folder);
+    root->directory = place_open_directory(directory, root->folder);
     root->opened_this = root->directory >= 0;
     return root->opened_this ? 0 : -1;
 }
