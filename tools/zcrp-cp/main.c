@@ -5,7 +5,7 @@
 #include "common/arguments.h"
 #include "common/complain.h"
 #include "ends/ends.h"
-#include "files/mapping.h"
+#include "files/memory.h"
 #include "user/options.h"
 
 static int check(const struct options *options, int count)

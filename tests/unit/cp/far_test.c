@@ -3,7 +3,7 @@
 #include "zcrp-cp/ends/ends.h"
 #include "zcrp-cp/ends/meeting.h"
 #include "zcrp-cp/ends/session.h"
-#include "zcrp-cp/files/mapping.h"
+#include "zcrp-cp/files/memory.h"
 
 #include "../../support/suite.h"
 #include "common/complain.h"

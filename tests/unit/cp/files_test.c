@@ -1,7 +1,6 @@
 /* Files as zcrp-cp meets them: below a directory and nowhere else, as a list, as memory that may
  * vanish, and as parts. */
-#include "zcrp-cp/files/crew.h"
-#include "zcrp-cp/files/mapping.h"
+#include "zcrp-cp/files/memory.h"
 #include "zcrp-cp/files/partial.h"
 #include "zcrp-cp/files/place.h"
 #include "zcrp-cp/files/walk.h"

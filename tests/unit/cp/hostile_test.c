@@ -2,7 +2,7 @@
  * directory is touched, and the copy ends with an error instead of in one. */
 #include "zcrp-cp/ends/stock.h"
 #include "zcrp-cp/ends/target.h"
-#include "zcrp-cp/files/mapping.h"
+#include "zcrp-cp/files/memory.h"
 #include "zcrp-cp/files/place.h"
 #include "zcrp-cp/wire/line.h"
 

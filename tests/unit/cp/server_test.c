@@ -1,6 +1,6 @@
 /* A server and its clients: who has the key and says nothing keeps nobody out. */
 #include "zcrp-cp/ends/server.h"
-#include "zcrp-cp/files/mapping.h"
+#include "zcrp-cp/files/memory.h"
 
 #include "../../support/suite.h"
 #include "common/complain.h"

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "zcrp-cp/files/mapping.h"
+#include "zcrp-cp/files/memory.h"
 #include "zcrp-cp/files/partial.h"
 #include "zcrp-cp/wire/record.h"
 

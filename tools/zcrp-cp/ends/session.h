@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "zcrp-cp/files/crew.h"
+#include "zcrp-cp/files/memory.h"
 #include "zcrp-cp/files/walk.h"
 #include "zcrp-cp/user/progress.h"
 #include "zcrp-cp/wire/line.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "zcrp-cp/files/mapping.h"
+#include "zcrp-cp/files/memory.h"
 #include "zcrp-cp/files/walk.h"
 #include "zcrp-cp/wire/line.h"
 
