@@ -1,8 +1,8 @@
 /* What comes from the user, and what is shown: locations, lines of a meeting, names with anything
  * in them. */
 #include "zcrp-cp/ends/meeting.h"
-#include "zcrp-cp/user/escape.h"
 #include "zcrp-cp/user/location.h"
+#include "zcrp-cp/user/progress.h"
 
 #include "../../support/suite.h"
 #include "common/complain.h"

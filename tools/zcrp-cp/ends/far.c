@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "callers.h"
@@ -21,7 +20,7 @@
 
 enum { PORT_ROOM = 8 };
 
-static const int64_t second_ns = 1000000000;
+static const int64_t second_ns = 1000000000, patience_ns = 60000000000;
 
 /* ---- one copy ---- */
 
@@ -112,19 +111,11 @@ static struct session *hear_memory(struct far *far, bool has_connected)
     return session;
 }
 
-static int64_t now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec;
-}
-
 /* Waits for the near end at both listeners. What it wants, and it has the line; or NULL, and it was
  * complained of, unless the line has ended. */
 static struct session *hear_near(struct far *far)
 {
-    enum { PATIENCE_S = 60, STEP_MS = 200 };
+    enum { STEP_MS = 200 };
     struct session *session = NULL;
     struct pollfd places[3] = {
         {.fd = zcrp_listener_descriptor(far->sealed), .events = POLLIN},
@@ -132,7 +123,7 @@ static struct session *hear_near(struct far *far)
         {.events = POLLIN},
     };
 
-    for (int64_t end = now_s() + PATIENCE_S; session == NULL && now_s() < end;) {
+    for (int64_t end = line_now_ns() + patience_ns; session == NULL && line_now_ns() < end;) {
         bool may_call = far->memory != NULL && callers_have_room(&far->callers);
 
         places[2].fd = may_call ? zcrp_listener_descriptor(far->memory) : -1;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "zcrp-cp/user/escape.h"
+#include "zcrp-cp/user/progress.h"
 
 enum {
     DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
@@ -29,14 +29,6 @@ struct client {
     atomic_bool gives_way;
     atomic_bool is_heard; /* it has said what it wants */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * second_ns + now.tv_nsec;
-}
 
 int server_clients(void)
 {
@@ -165,7 +157,7 @@ static void begin(struct server *server, struct zcrp_connection *connection)
         return;
     }
     client->server = server;
-    client->active_ns = now_ns();
+    client->active_ns = line_now_ns();
     line_init(&client->line, connection);
     add(server, client);
     if (pthread_create(&thread, NULL, serve, client) == 0)
@@ -202,7 +194,7 @@ static bool is_idle(struct client *client, int64_t now, int64_t idle_ns)
 static struct client *find_idle(struct server *server)
 {
     struct client *idle = NULL;
-    int64_t now = now_ns();
+    int64_t now = line_now_ns();
     bool gives_way = false;
 
     for (int i = 0; i < SERVER_CLIENTS_MOST; i++) {
@@ -221,7 +213,7 @@ static struct client *find_idle(struct server *server)
 /* Waits until a client has left, or for some time. Under the lock. */
 static void wait_for_place(struct server *server, int64_t ns)
 {
-    int64_t end = now_ns() + ns;
+    int64_t end = line_now_ns() + ns;
     struct timespec time = {.tv_sec = end / second_ns, .tv_nsec = end % second_ns};
 
     (void)pthread_cond_timedwait(&server->left, &server->lock, &time);

@@ -9,7 +9,6 @@
 #include "common/complain.h"
 #include "meeting.h"
 #include "zcrp-cp/files/place.h"
-#include "zcrp-cp/user/escape.h"
 
 static const int64_t answer_ns = 10000000000;
 

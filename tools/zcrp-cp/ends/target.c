@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "target.h"
 
@@ -11,14 +10,6 @@ enum {
     LISTS_MOST = 2,          /* requests for that at once */
     LISTED_MOST = 1 << 28,   /* entries of a list; no source has more */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- the list ---- */
 
@@ -155,7 +146,7 @@ static bool has_allowance(const struct copy_target *target)
         return false;
     if (bytes_per_s == 0)
         return true;
-    double seconds = (double)(now_ns() - target->start_ns) / 1e9;
+    double seconds = (double)(line_now_ns() - target->start_ns) / 1e9;
     return (double)target->asked <= seconds * (double)bytes_per_s;
 }
 
@@ -278,7 +269,7 @@ enum line_end target_run(struct line *line, struct crew *crew, const struct targ
     target->wishes = wishes;
     target->progress = progress;
     target->last = &target->first;
-    target->start_ns = now_ns();
+    target->start_ns = line_now_ns();
     target->awaiting.line = line;
     target->awaiting.crew = crew;
     code = requests_init(&target->requests, line, false);

@@ -11,6 +11,15 @@
 #include "zcrp-cp/wire/line.h"
 #include "zcrp-cp/wire/record.h"
 
+enum { ESCAPED_ROOM = 4 * PATH_MOST + 1 };
+
+/* Names and texts of strangers, for a terminal: each byte of a control, of a character that shows
+ * nothing or turns the direction of a line, of a backslash, and of what is no UTF-8 becomes \ooo,
+ * its octal value. So a name can neither move the cursor, nor feign a line of ours or another name.
+ *
+ * Writes at most `room` bytes, a 0 among them; what does not fit is left out. Returns `out`. */
+const char *escape(char *out, size_t room, struct text text);
+
 struct progress {
     bool only_counts; /* prints nothing: of a server's session */
     bool is_quiet, is_verbose, is_dry_run, wants_stats;
@@ -22,7 +31,7 @@ struct progress {
     bool is_terminal;        /* there is a line to draw */
     bool is_drawn;           /* it stands on the terminal */
     bool knows_total;        /* the list is complete */
-    uint64_t files, bytes;   /* in the list so far */
+    uint64_t bytes;          /* of files in the list so far */
     uint64_t moved;          /* bytes of files that crossed */
     uint64_t settled;        /* bytes of files that need not cross */
     uint64_t copied, skipped, failed;
