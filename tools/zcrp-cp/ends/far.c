@@ -8,19 +8,167 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "callers.h"
 #include "common/complain.h"
 #include "common/environment.h"
 #include "meeting.h"
-#include "remote.h"
-#include "server.h"
 #include "session.h"
 
-enum { PORT_ROOM = 8 };
-
 static const int64_t second_ns = 1000000000, patience_ns = 60000000000;
+
+/* ---- callers ---- */
+
+/* Those who connect to a far end by memory and have not shown the proof yet. Each is heard by a
+ * thread of its own, so that nobody who says nothing delays the near end, which may be the last to
+ * connect. */
+enum { CALLERS_MOST = 16 }; /* at once; more wait in the listener */
+
+enum caller_state {
+    CALLER_NONE = 0,
+    CALLER_SPEAKS, /* its thread waits for the proof, or hangs up */
+    CALLER_PROVED, /* the near end: it has its answer */
+    CALLER_GONE,   /* a stranger, whose connection is closed */
+};
+
+struct caller {
+    struct callers *callers;
+    pthread_t thread;        /* while the state is not NONE */
+    enum caller_state state; /* under the lock */
+    struct line line;
+    struct session *session; /* PROVED: what it wants */
+};
+
+struct callers {
+    const struct session_rules *rules;
+    int changed; /* an eventfd: poll it, and call callers_take */
+    pthread_mutex_t lock;
+    struct caller rows[CALLERS_MOST];
+};
+
+/* The near end says what it wants as soon as it is connected. */
+static const int64_t proof_ns = 2000000000;
+
+/* 0, or -1 with errno. */
+static int callers_init(struct callers *callers, const struct session_rules *rules)
+{
+    memset(callers, 0, sizeof(*callers));
+    callers->rules = rules;
+    (void)pthread_mutex_init(&callers->lock, NULL);
+    callers->changed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return callers->changed >= 0 ? 0 : -1;
+}
+
+static enum caller_state state_of(struct caller *caller)
+{
+    pthread_mutex_lock(&caller->callers->lock);
+    enum caller_state state = caller->state;
+    pthread_mutex_unlock(&caller->callers->lock);
+    return state;
+}
+
+static void *hear(void *context)
+{
+    struct caller *caller = context;
+    struct callers *callers = caller->callers;
+
+    (void)pthread_setname_np(pthread_self(), "zcrp-cp hear");
+    (void)session_hear(&caller->line, callers->rules, proof_ns, &caller->session);
+    if (caller->session == NULL)
+        line_fini(&caller->line);
+    pthread_mutex_lock(&callers->lock);
+    caller->state = caller->session != NULL ? CALLER_PROVED : CALLER_GONE;
+    pthread_mutex_unlock(&callers->lock);
+    (void)eventfd_write(callers->changed, 1);
+    return NULL;
+}
+
+/* A row whose thread has nothing more to do. */
+static void leave(struct caller *caller)
+{
+    (void)pthread_join(caller->thread, NULL);
+    memset(caller, 0, sizeof(*caller));
+}
+
+/* Has those who still speak hang up, and waits for nobody. */
+static void callers_end(struct callers *callers)
+{
+    for (int i = 0; i < CALLERS_MOST; i++) {
+        if (callers->rows[i].callers != NULL)
+            line_end_waits(&callers->rows[i].line, LINE_INTERRUPTED);
+    }
+}
+
+/* Has everybody hang up, and waits for the threads. */
+static void callers_fini(struct callers *callers)
+{
+    callers_end(callers);
+    for (int i = 0; i < CALLERS_MOST; i++) {
+        struct caller *caller = &callers->rows[i];
+
+        if (caller->callers == NULL)
+            continue;
+        (void)pthread_join(caller->thread, NULL);
+        if (caller->session != NULL)
+            line_fini(&caller->line);
+        session_drop(caller->session);
+    }
+    if (callers->changed >= 0)
+        (void)close(callers->changed);
+    (void)pthread_mutex_destroy(&callers->lock);
+}
+
+/* A row that is free; NULL: none. */
+static struct caller *find_room(struct callers *callers)
+{
+    for (int i = 0; i < CALLERS_MOST; i++) {
+        if (callers->rows[i].callers == NULL)
+            return &callers->rows[i];
+    }
+    return NULL;
+}
+
+static bool callers_have_room(struct callers *callers)
+{
+    return find_room(callers) != NULL;
+}
+
+/* Hears one more, whose connection is theirs from then on. There has to be room. */
+static void callers_add(struct callers *callers, struct zcrp_connection *connection)
+{
+    struct caller *caller = find_room(callers);
+
+    caller->callers = callers;
+    caller->state = CALLER_SPEAKS;
+    line_init(&caller->line, connection);
+    if (pthread_create(&caller->thread, NULL, hear, caller) == 0)
+        return;
+    line_fini(&caller->line); /* the near end connects to the other listener then */
+    memset(caller, 0, sizeof(*caller));
+}
+
+/* The session of one that has shown the proof, and its connection; the caller's from then on. NULL:
+ * there is none yet. */
+static struct session *callers_take(struct callers *callers, struct zcrp_connection **connection)
+{
+    struct session *session = NULL;
+    eventfd_t count;
+
+    (void)eventfd_read(callers->changed, &count);
+    for (int i = 0; i < CALLERS_MOST && session == NULL; i++) {
+        struct caller *caller = &callers->rows[i];
+        enum caller_state state = caller->callers != NULL ? state_of(caller) : CALLER_NONE;
+
+        if (state == CALLER_PROVED) {
+            session = caller->session;
+            *connection = caller->line.connection;
+        }
+        if (state == CALLER_PROVED || state == CALLER_GONE)
+            leave(caller);
+    }
+    return session;
+}
 
 /* ---- one copy ---- */
 
@@ -45,21 +193,6 @@ static int read_meeting(struct meeting *meeting)
         status = complain("--far is for zcrp-cp itself, of the same version");
     explicit_bzero(text, sizeof(text));
     return status;
-}
-
-static int listen_sealed(struct far *far)
-{
-    struct zcrp_options options = {.keys = meeting_keys(&far->meeting)};
-    char port[PORT_ROOM];
-
-    if (options.keys == NULL)
-        return -1;
-    (void)snprintf(port, sizeof(port), "%u", (unsigned)far->meeting.port);
-    int code = zcrp_listen(&far->sealed, NULL, port, &options);
-    if (code != 0)
-        (void)complain("cannot listen on UDP port %s: %s", port, zcrp_explain(code));
-    zcrp_keys_free(options.keys);
-    return code == 0 ? 0 : -1;
 }
 
 /* Without it, all goes over the other. */
@@ -184,7 +317,7 @@ int far_run(void)
         (void)complain("cannot start threads: %s", strerror(errno));
         return STATUS_BROKEN;
     }
-    if (listen_sealed(&far) == 0) {
+    if (meeting_listen(&far.sealed, NULL, far.meeting.port, 0, meeting_keys(&far.meeting)) == 0) {
         listen_memory(&far);
         if (tell_ports(&far) == 0 && remote_watch_near(&line) == 0 && serve_near(&far) == LINE_FINE)
             status = STATUS_FINE;
@@ -194,72 +327,4 @@ int far_run(void)
     crew_fini(&far.crew);
     meeting_forget(&far.meeting);
     return status;
-}
-
-/* ---- a server ---- */
-
-static int listen_for_clients(const struct options *options, struct zcrp_listener **listener)
-{
-    struct zcrp_options how = {.connections = 2 * SERVER_CLIENTS_MOST,
-                               .keys = meeting_server_keys(options->keys)};
-    char port[PORT_ROOM];
-
-    if (how.keys == NULL)
-        return -1;
-    (void)snprintf(port, sizeof(port), "%u",
-                   (unsigned)(options->port > 0 ? options->port : PORT_OF_SERVERS));
-    int code = zcrp_listen(listener, options->address, port, &how);
-    if (code != 0)
-        (void)complain("cannot listen on UDP port %s%s%s: %s", port,
-                       options->address != NULL ? " of " : "",
-                       options->address != NULL ? options->address : "", zcrp_explain(code));
-    zcrp_keys_free(how.keys);
-    return code == 0 ? 0 : -1;
-}
-
-/* Static: the handler knows it. */
-static struct server server;
-
-static void on_signal(int number)
-{
-    (void)number;
-    server_stop(&server);
-}
-
-/* The second time a signal ends the process at once. */
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-
-    sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-    (void)sigaction(SIGHUP, &action, NULL);
-}
-
-int far_serve(const struct options *options)
-{
-    server.rules.is_read_only = options->is_read_only;
-    server.rules.directory = open(options->serve, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    server.clients_most = server_clients();
-    server.idle_ns = 10 * second_ns;
-    if (server.rules.directory < 0) {
-        (void)complain("%s: %s", options->serve, strerror(errno));
-        return STATUS_SOME_FAILED;
-    }
-    if (listen_for_clients(options, &server.listener) != 0)
-        return STATUS_BROKEN;
-    if (!options->is_quiet) {
-        printf("zcrp-cp serves %s on UDP port %d\n", options->serve,
-               zcrp_listener_port(server.listener));
-        fflush(stdout);
-        server.log = stdout;
-    }
-    catch_signals();
-    complain_silently(); /* of a client's trouble there is a line in the log */
-    int code = server_run(&server);
-    if (code == ZCRP_ERROR_INTERRUPTED)
-        return STATUS_FINE;
-    fprintf(stderr, "zcrp-cp: the server ended: %s\n", zcrp_explain(code));
-    return STATUS_BROKEN;
 }

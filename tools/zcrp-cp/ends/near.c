@@ -10,7 +10,6 @@
 #include "common/complain.h"
 #include "common/environment.h"
 #include "meeting.h"
-#include "remote.h"
 #include "session.h"
 #include "zcrp-cp/files/place.h"
 #include "zcrp-cp/user/location.h"

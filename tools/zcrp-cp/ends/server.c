@@ -1,7 +1,10 @@
 #include "server.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +13,8 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "zcrp-cp/user/progress.h"
+#include "ends.h"
+#include "meeting.h"
 
 enum {
     DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
@@ -273,12 +277,6 @@ static void fini(struct server *server)
     (void)pthread_mutex_destroy(&server->lock);
 }
 
-void server_stop(struct server *server)
-{
-    atomic_store(&server->is_stopped, true);
-    (void)zcrp_listener_interrupt(server->listener);
-}
-
 int server_run(struct server *server)
 {
     int code = 0;
@@ -296,4 +294,56 @@ int server_run(struct server *server)
     }
     fini(server);
     return code;
+}
+
+/* ---- as the user starts it ---- */
+
+/* Static: the handler knows it. */
+static struct server server;
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_store(&server.is_stopped, true);
+    (void)zcrp_listener_interrupt(server.listener);
+}
+
+/* The second time a signal ends the process at once. */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGHUP, &action, NULL);
+}
+
+int server_serve(const struct options *options)
+{
+    server.rules.is_read_only = options->is_read_only;
+    server.rules.directory = open(options->serve, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    server.clients_most = server_clients();
+    server.idle_ns = 10 * second_ns;
+    if (server.rules.directory < 0) {
+        (void)complain("%s: %s", options->serve, strerror(errno));
+        return STATUS_SOME_FAILED;
+    }
+    if (meeting_listen(&server.listener, options->address,
+                       options->port > 0 ? options->port : PORT_OF_SERVERS, 2 * SERVER_CLIENTS_MOST,
+                       meeting_server_keys(options->keys)) != 0)
+        return STATUS_BROKEN;
+    if (!options->is_quiet) {
+        printf("zcrp-cp serves %s on UDP port %d\n", options->serve,
+               zcrp_listener_port(server.listener));
+        fflush(stdout);
+        server.log = stdout;
+    }
+    catch_signals();
+    complain_silently(); /* of a client's trouble there is a line in the log */
+    int code = server_run(&server);
+    if (code == ZCRP_ERROR_INTERRUPTED)
+        return STATUS_FINE;
+    fprintf(stderr, "zcrp-cp: the server ended: %s\n", zcrp_explain(code));
+    return STATUS_BROKEN;
 }

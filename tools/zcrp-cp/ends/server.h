@@ -35,11 +35,8 @@ struct server {
  * limit of descriptors to the hard one. */
 int server_clients(void);
 
-/* Serves until server_stop, or until the listener has failed; then all clients have left, and know
- * it. Its code. */
+/* Serves until the listener is interrupted, or has failed; then all clients have left, and know it.
+ * Its code. */
 int server_run(struct server *server);
-
-/* A signal handler may call it. */
-void server_stop(struct server *server);
 
 #endif
