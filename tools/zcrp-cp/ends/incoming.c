@@ -114,8 +114,7 @@ void incoming_begin_compare(struct incoming *incoming, int directory, struct wan
     if (fd < 0 || mapping_init(&incoming->mapping, fd, wanted->entry.size, false) != 0 ||
         ranges_add(&incoming->to_compare, 0, wanted->entry.size) != 0)
         incoming->differs = true; /* what cannot be read is replaced */
-    if (fd >= 0)
-        (void)close(fd);
+    place_close(fd);
 }
 
 static int plan_part(struct incoming *incoming, uint64_t start, uint64_t end)

@@ -344,7 +344,6 @@ int near_run(const struct options *options, int count, char **words)
     meeting_forget(&near.meeting);
     walk_fini(&near.walk);
     free(near.far_paths);
-    if (near.place.directory >= 0)
-        (void)close(near.place.directory);
+    place_close(near.place.directory);
     return status;
 }

@@ -68,13 +68,10 @@ static int place_directory(struct copy_target *target, struct wanted *wanted)
 static bool finish_directory(const struct copy_target *target, const struct list_entry *entry)
 {
     int fd = beneath_open(target->wishes->directory, entry->path.bytes, O_RDONLY | O_DIRECTORY, 0);
+    bool is_fine =
+        fd >= 0 && fchmod(fd, partial_mode(entry)) == 0 && partial_set_time(fd, entry) == 0;
 
-    if (fd < 0)
-        return false;
-    bool is_fine = fchmod(fd, partial_mode(entry)) == 0 && partial_set_time(fd, entry) == 0;
-    int code = errno;
-    (void)close(fd);
-    errno = code;
+    place_close(fd);
     return is_fine;
 }
 
@@ -102,12 +99,9 @@ int placing_finish_directories(struct copy_target *target, bool is_fine)
 static bool link_is_there(const struct copy_target *target, const struct wanted *wanted)
 {
     char where[PATH_MOST + 1];
-    const char *name;
-    int folder = beneath_parent(target->wishes->directory, wanted->entry.path.bytes, &name);
-    ssize_t length = folder >= 0 ? readlinkat(folder, name, where, sizeof(where)) : -1;
+    ssize_t length = beneath_read_link(target->wishes->directory, wanted->entry.path.bytes, where,
+                                       sizeof(where));
 
-    if (folder >= 0)
-        (void)close(folder);
     return length == (ssize_t)wanted->entry.link.length &&
            memcmp(where, wanted->entry.link.bytes, (size_t)length) == 0;
 }
@@ -170,8 +164,7 @@ static int skip(struct copy_target *target, struct wanted *wanted)
             (void)fchmod(fd, partial_mode(&wanted->entry));
         (void)partial_set_time(fd, &wanted->entry);
     }
-    if (fd >= 0)
-        (void)close(fd);
+    place_close(fd);
     return asking_settle(target, wanted, OUTCOME_SKIPPED, wanted->entry.size);
 }
 

@@ -270,8 +270,7 @@ void session_drop(struct session *session)
 {
     if (session == NULL)
         return;
-    if (session->place.directory >= 0)
-        (void)close(session->place.directory);
+    place_close(session->place.directory);
     walk_fini(&session->walk);
     free(session->first);
     free(session);

@@ -86,8 +86,7 @@ int stock_peek(const struct stock *stock, const struct item *item, const char **
     *error = fd < 0 ? strerror(errno) : stock_changed(item, fd);
     if (*error == NULL)
         return fd;
-    if (fd >= 0)
-        (void)close(fd);
+    place_close(fd);
     return -1;
 }
 

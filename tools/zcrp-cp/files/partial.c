@@ -96,8 +96,7 @@ static int open_or_make(struct partial *partial)
         partial->was_there = fstat(partial->fd, &status) == 0 && status.st_size > 0;
         return 0;
     }
-    if (partial->fd >= 0)
-        (void)close(partial->fd);
+    place_close(partial->fd);
     partial->fd = -1;
     if (unlinkat(partial->folder, partial->own, 0) == 0 || errno == ENOENT)
         return 1;
@@ -120,9 +119,7 @@ int partial_open(struct partial *partial, int directory, const char *path)
         return 0;
     if (code > 0)
         errno = EBUSY;
-    code = errno;
     partial_close(partial);
-    errno = code;
     return -1;
 }
 
@@ -198,12 +195,13 @@ void partial_discard(const struct partial *partial)
 
 void partial_close(struct partial *partial)
 {
+    int code = errno;
+
     if (partial->is_loose)
         partial_discard(partial);
-    if (partial->fd >= 0)
-        (void)close(partial->fd);
-    if (partial->folder >= 0)
-        (void)close(partial->folder);
+    place_close(partial->fd);
+    place_close(partial->folder);
+    errno = code;
     partial->fd = partial->folder = -1;
 }
 
@@ -241,8 +239,7 @@ int partial_make_link(int directory, const struct list_entry *entry)
     if (partial.folder < 0)
         return -1;
     name_part(&partial, name);
-    int code = put_link(&partial, where, entry), kept = errno;
+    int code = put_link(&partial, where, entry);
     partial_close(&partial);
-    errno = kept;
     return code;
 }

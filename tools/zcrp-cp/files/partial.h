@@ -43,7 +43,7 @@ int partial_finish(const struct partial *partial, const struct list_entry *entry
 /* Removes the part file. */
 void partial_discard(const struct partial *partial);
 
-/* Closes it; what is there stays for a later copy, if one can find it. */
+/* Closes it; what is there stays for a later copy, if one can find it. errno stays, too. */
 void partial_close(struct partial *partial);
 
 /* Puts a symbolic link in its place, replacing what is there unless it is a directory. */

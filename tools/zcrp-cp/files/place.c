@@ -39,11 +39,12 @@ static const char *next_name(const char *path, char name[NAME_MOST + 1])
     return path[length] == '/' ? path + length + 1 : NULL;
 }
 
-static void close_keeping_errno(int fd)
+void place_close(int fd)
 {
     int code = errno;
 
-    (void)close(fd);
+    if (fd >= 0)
+        (void)close(fd);
     errno = code;
 }
 
@@ -58,7 +59,7 @@ static int open_step_by_step(int directory, const char *path, int flags, mode_t 
             here, name, rest != NULL ? O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC : flags, mode);
 
         if (here != directory)
-            close_keeping_errno(here);
+            place_close(here);
         if (next < 0 || rest == NULL)
             return next;
         here = next;
@@ -109,26 +110,34 @@ int beneath_make_directory(int directory, const char *path)
     if (parent < 0)
         return -1;
     int made = mkdirat(parent, name, PRIVATE_MODE);
-    close_keeping_errno(parent);
+    place_close(parent);
     if (made == 0 || errno != EEXIST)
         return made;
     int fd = beneath_open(directory, path, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return -1;
     int code = open_up(fd);
-    close_keeping_errno(fd);
+    place_close(fd);
     return code;
+}
+
+ssize_t beneath_read_link(int directory, const char *path, char *where, size_t room)
+{
+    const char *name;
+    int parent = beneath_parent(directory, path, &name);
+    ssize_t length = parent >= 0 ? readlinkat(parent, name, where, room) : -1;
+
+    place_close(parent);
+    return length;
 }
 
 int beneath_status(int directory, const char *path, struct stat *status)
 {
     const char *name;
     int parent = beneath_parent(directory, path, &name);
+    int code = parent >= 0 ? fstatat(parent, name, status, AT_SYMLINK_NOFOLLOW) : -1;
 
-    if (parent < 0)
-        return -1;
-    int code = fstatat(parent, name, status, AT_SYMLINK_NOFOLLOW);
-    close_keeping_errno(parent);
+    place_close(parent);
     return code;
 }
 
@@ -269,8 +278,8 @@ static const char *open_name(struct place *place, int directory, const char *pat
     if (why == NULL) {
         place->directory = folder;
         (void)snprintf(place->name, sizeof(place->name), "%s", name);
-    } else if (folder >= 0) {
-        (void)close(folder);
+    } else {
+        place_close(folder);
     }
     return why;
 }

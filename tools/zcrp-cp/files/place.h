@@ -44,6 +44,9 @@ const char *place_open(struct place *place, int directory, const char *path, enu
  */
 int place_open_directory(int directory, const char *path);
 
+/* Closes a descriptor, unless it is -1; errno stays. */
+void place_close(int fd);
+
 /* ---- beneath ---- */
 
 /* Files below a directory, and nowhere else. Whatever the path, and whoever changes the tree
@@ -62,6 +65,9 @@ int beneath_parent(int directory, const char *path, const char **name);
 
 /* Makes a directory that only its owner may use, or finds that there is one already. */
 int beneath_make_directory(int directory, const char *path);
+
+/* As readlink(2): the bytes of where a symbolic link leads to, or -1 with errno. */
+ssize_t beneath_read_link(int directory, const char *path, char *where, size_t room);
 
 /* As fstatat(2): of a symbolic link, the link itself. */
 int beneath_status(int directory, const char *path, struct stat *status);

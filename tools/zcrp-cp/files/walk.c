@@ -75,7 +75,7 @@ static int open_root(const struct walk *walk, struct root *root, int directory)
 static void free_root(struct root *root)
 {
     if (root->opened_this)
-        (void)close(root->directory);
+        place_close(root->directory);
     free(root->folder);
     free(root->name);
 }
@@ -193,10 +193,8 @@ static int push_folder(struct walk *walk, uint32_t root, const char *path)
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
 
     if (folder == NULL) {
-        int code = errno;
-        if (fd >= 0)
-            (void)close(fd);
-        return code;
+        place_close(fd);
+        return errno;
     }
     int code = read_names(&list, folder, root, path);
     (void)closedir(folder);
@@ -220,15 +218,11 @@ static enum walk_step fail(struct walk *walk, const char *text)
 
 static enum walk_step read_link(struct walk *walk, uint32_t root, struct list_entry *entry)
 {
-    const char *name;
-    int folder = beneath_parent(walk->roots[root].directory, walk->path, &name);
-    ssize_t length = folder >= 0 ? readlinkat(folder, name, walk->link, PATH_MOST) : -1;
-    int code = errno;
+    ssize_t length =
+        beneath_read_link(walk->roots[root].directory, walk->path, walk->link, PATH_MOST);
 
-    if (folder >= 0)
-        (void)close(folder);
     if (length < 0)
-        return fail(walk, strerror(code));
+        return fail(walk, strerror(errno));
     entry->link = (struct text){walk->link, (size_t)length};
     return WALK_ENTRY;
 }
