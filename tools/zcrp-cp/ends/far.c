@@ -25,25 +25,17 @@ static const int64_t second_ns = 1000000000, patience_ns = 60000000000;
  * connect. */
 enum { CALLERS_MOST = 16 }; /* at once; more wait in the listener */
 
-enum caller_state {
-    CALLER_NONE = 0,
-    CALLER_SPEAKS, /* its thread waits for the proof, or hangs up */
-    CALLER_PROVED, /* the near end: it has its answer */
-    CALLER_GONE,   /* a stranger, whose connection is closed */
-};
-
 struct caller {
-    struct callers *callers;
-    pthread_t thread;        /* while the state is not NONE */
-    enum caller_state state; /* under the lock */
-    struct line line;
-    struct session *session; /* PROVED: what it wants */
+    struct callers *callers; /* NULL: nobody */
+    pthread_t thread;        /* waits for the proof, or hangs up */
+    atomic_bool has_ended;   /* that thread, with the two below */
+    struct session *session; /* what the near end wants, which has its answer; NULL: a stranger */
+    struct line line;        /* closed, if it is a stranger's */
 };
 
 struct callers {
     const struct session_rules *rules;
     int changed; /* an eventfd: poll it, and call callers_take */
-    pthread_mutex_t lock;
     struct caller rows[CALLERS_MOST];
 };
 
@@ -55,17 +47,8 @@ static int callers_init(struct callers *callers, const struct session_rules *rul
 {
     memset(callers, 0, sizeof(*callers));
     callers->rules = rules;
-    (void)pthread_mutex_init(&callers->lock, NULL);
     callers->changed = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return callers->changed >= 0 ? 0 : -1;
-}
-
-static enum caller_state state_of(struct caller *caller)
-{
-    pthread_mutex_lock(&caller->callers->lock);
-    enum caller_state state = caller->state;
-    pthread_mutex_unlock(&caller->callers->lock);
-    return state;
 }
 
 static void *hear(void *context)
@@ -77,18 +60,9 @@ static void *hear(void *context)
     (void)session_hear(&caller->line, callers->rules, proof_ns, &caller->session);
     if (caller->session == NULL)
         line_fini(&caller->line);
-    pthread_mutex_lock(&callers->lock);
-    caller->state = caller->session != NULL ? CALLER_PROVED : CALLER_GONE;
-    pthread_mutex_unlock(&callers->lock);
+    atomic_store(&caller->has_ended, true);
     (void)eventfd_write(callers->changed, 1);
     return NULL;
-}
-
-/* A row whose thread has nothing more to do. */
-static void leave(struct caller *caller)
-{
-    (void)pthread_join(caller->thread, NULL);
-    memset(caller, 0, sizeof(*caller));
 }
 
 /* Has those who still speak hang up, and waits for nobody. */
@@ -116,7 +90,6 @@ static void callers_fini(struct callers *callers)
     }
     if (callers->changed >= 0)
         (void)close(callers->changed);
-    (void)pthread_mutex_destroy(&callers->lock);
 }
 
 /* A row that is free; NULL: none. */
@@ -140,7 +113,6 @@ static void callers_add(struct callers *callers, struct zcrp_connection *connect
     struct caller *caller = find_room(callers);
 
     caller->callers = callers;
-    caller->state = CALLER_SPEAKS;
     line_init(&caller->line, connection);
     if (pthread_create(&caller->thread, NULL, hear, caller) == 0)
         return;
@@ -158,14 +130,13 @@ static struct session *callers_take(struct callers *callers, struct zcrp_connect
     (void)eventfd_read(callers->changed, &count);
     for (int i = 0; i < CALLERS_MOST && session == NULL; i++) {
         struct caller *caller = &callers->rows[i];
-        enum caller_state state = caller->callers != NULL ? state_of(caller) : CALLER_NONE;
 
-        if (state == CALLER_PROVED) {
-            session = caller->session;
-            *connection = caller->line.connection;
-        }
-        if (state == CALLER_PROVED || state == CALLER_GONE)
-            leave(caller);
+        if (caller->callers == NULL || !atomic_load(&caller->has_ended))
+            continue;
+        (void)pthread_join(caller->thread, NULL);
+        session = caller->session;
+        *connection = caller->line.connection;
+        memset(caller, 0, sizeof(*caller));
     }
     return session;
 }
