@@ -428,7 +428,7 @@ static struct list_entry entry_of(const char *path)
     return (struct list_entry){.type = ENTRY_FILE,
                                .mode = 04751,
                                .time_s = 1000000000,
-                               .path = {path, strlen(path)},
+                               .path = text_of(path),
                                .link = {"", 0}};
 }
 

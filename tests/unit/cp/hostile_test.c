@@ -162,7 +162,7 @@ static struct text content(void)
 {
     const char *bytes = script.content != NULL ? script.content : "x";
 
-    return (struct text){bytes, strlen(bytes)};
+    return text_of(bytes);
 }
 
 /* Of a small file, as a whole. */
@@ -294,8 +294,8 @@ static struct record entry_of(uint8_t type, const char *path, uint64_t size, con
         .type = type,
         .mode = type == ENTRY_DIRECTORY ? 0755 : 0644,
         .size = size,
-        .path = {path, strlen(path)},
-        .link = {link, strlen(link)},
+        .path = text_of(path),
+        .link = text_of(link),
     };
     return record;
 }

@@ -95,7 +95,7 @@ static const struct {
 TEST(location_call__table, .rows = ROWS(calls))
 {
     char out[NAMED_ROOM], *words[3];
-    struct text path = {calls[_i].path, strlen(calls[_i].path)};
+    struct text path = text_of(calls[_i].path);
     int count = 0;
 
     for (; count < 3 && calls[_i].words[count] != NULL; count++)
@@ -139,7 +139,7 @@ static const struct {
 TEST(escape__table, .rows = ROWS(escapes))
 {
     char shown[ESCAPED_ROOM];
-    struct text text = {escapes[_i].text, strlen(escapes[_i].text)};
+    struct text text = text_of(escapes[_i].text);
 
     if (escapes[_i].length > 0)
         text.length = escapes[_i].length;

@@ -63,54 +63,35 @@ static void catch_signals(void)
 
 /* ---- the command line ---- */
 
-static int take_far_words(struct near *near, int count, char **words)
-{
-    struct location location;
-
-    near->far_paths = calloc((size_t)count, sizeof(*near->far_paths));
-    for (int i = 0; i < count; i++) {
-        if (location_read(&location, words[i]) != 0)
-            return -1;
-        if (location.kind == LOCATION_HERE)
-            return complain("one side is another host: '%s' is here", words[i]);
-        if (i > 0 && !location_is_same(&location, &near->far))
-            return complain("all files come from one host: '%s'", words[i]);
-        if (i == 0)
-            near->far = location;
-        near->far_paths[i] = location.path;
-    }
-    near->far_count = count;
-    (void)snprintf(near->where, sizeof(near->where), "%s%s", near->far.login,
-                   near->far.kind == LOCATION_SERVER ? "::" : ":");
-    return 0;
-}
-
-static int check_here(int count, char **words)
-{
-    struct location location;
-
-    for (int i = 0; i < count; i++) {
-        if (location_read(&location, words[i]) != 0)
-            return -1;
-        if (location.kind != LOCATION_HERE)
-            return complain("one side is this host: '%s' is not", words[i]);
-    }
-    return 0;
-}
-
+/* One side, the last word or all before it, is this host; the other side is one other host. */
 static int take_words(struct near *near, int count, char **words)
 {
-    struct location last;
+    struct location location;
 
-    if (location_read(&last, words[count - 1]) != 0)
+    if (location_read(&location, words[count - 1]) != 0)
         return -1;
-    near->is_source = last.kind != LOCATION_HERE;
+    near->is_source = location.kind != LOCATION_HERE;
     near->here = near->is_source ? words : words + count - 1;
     near->here_count = near->is_source ? count - 1 : 1;
-    if (take_far_words(near, count - near->here_count,
-                       near->is_source ? words + count - 1 : words) != 0 ||
-        check_here(near->here_count, near->here) != 0)
-        return -1;
+    near->far_paths = calloc((size_t)count, sizeof(*near->far_paths));
+    for (int i = 0; i < count; i++) {
+        bool is_far = near->is_source == (i == count - 1);
+
+        if (location_read(&location, words[i]) != 0)
+            return -1;
+        if (!is_far && location.kind != LOCATION_HERE)
+            return complain("one side is this host: '%s' is not", words[i]);
+        if (is_far && location.kind == LOCATION_HERE)
+            return complain("one side is another host: '%s' is here", words[i]);
+        if (is_far && near->far_count > 0 && !location_is_same(&location, &near->far))
+            return complain("all files come from one host: '%s'", words[i]);
+        if (is_far && near->far_count == 0)
+            near->far = location;
+        if (is_far)
+            near->far_paths[near->far_count++] = location.path;
+    }
+    (void)snprintf(near->where, sizeof(near->where), "%s%s", near->far.login,
+                   near->far.kind == LOCATION_SERVER ? "::" : ":");
     near->words = words;
     near->word_count = count - 1;
     near->kind = count > 2                            ? PLACE_DIRECTORY
@@ -134,11 +115,9 @@ static int open_here(struct near *near)
     for (int i = 0; i < near->here_count; i++) {
         const char *path = near->here[i];
 
-        if (walk_add(&near->walk, -1, path) != 0) {
-            const char *why = strerror(errno);
-            progress_outcome(&near->progress, (struct text){path, strlen(path)}, OUTCOME_FAILED,
-                             (struct text){why, strlen(why)}, 0);
-        }
+        if (walk_add(&near->walk, -1, path) != 0)
+            progress_outcome(&near->progress, text_of(path), OUTCOME_FAILED,
+                             text_of(strerror(errno)), 0);
     }
     return 0;
 }

@@ -85,7 +85,7 @@ static void tell(const struct client *client, const char *what)
     (void)zcrp_connection_peer(client->line.connection, peer, sizeof(peer));
     if (zcrp_connection_identity(client->line.connection, name, sizeof(name)) != 0)
         (void)strcpy(name, "no key");
-    escape(shown, sizeof(shown), (struct text){name, strlen(name)});
+    escape(shown, sizeof(shown), text_of(name));
     (void)fprintf(client->server->log, "%s %s (%s) %s\n", when, peer, shown, what);
     (void)fflush(client->server->log);
 }

@@ -26,7 +26,7 @@ static bool write_open(const struct session_wishes *wishes, struct writer *write
     fits = record_encode(writer, &record);
     for (int i = 0; i < wishes->path_count && fits; i++) {
         record = (struct record){.kind = RECORD_PATH};
-        record.path = (struct text){wishes->paths[i], strlen(wishes->paths[i])};
+        record.path = text_of(wishes->paths[i]);
         fits = record.path.length <= PATH_MOST && record_encode(writer, &record);
     }
     return fits;
@@ -193,7 +193,7 @@ static int answer(struct line *line, const struct session_rules *rules,
 
     if (rules->far_proof != NULL)
         memcpy(record.ready.proof, rules->far_proof, PROOF_BYTES);
-    record.ready.error = (struct text){session->error, strlen(session->error)};
+    record.ready.error = text_of(session->error);
     (void)record_encode(&writer, &record);
     return line_send_first(line, bytes, writer_length(&writer), answer_ns);
 }
@@ -227,7 +227,7 @@ bool session_describe(const struct session *session, char out[SESSION_TOLD_ROOM]
     const char *text = is_refused ? session->error : first;
     char shown[SHOWN], more[50] = "";
 
-    (void)escape(shown, sizeof(shown), (struct text){text, strlen(text)});
+    (void)escape(shown, sizeof(shown), text_of(text));
     if (session->paths > 1)
         (void)snprintf(more, sizeof(more), " and %d more", session->paths - 1);
     if (is_refused)

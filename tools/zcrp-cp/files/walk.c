@@ -234,7 +234,7 @@ static enum walk_step describe(struct walk *walk, uint32_t root, const struct st
         .mode = (uint16_t)(status->st_mode & 07777),
         .time_s = status->st_mtim.tv_sec,
         .time_ns = (uint32_t)status->st_mtim.tv_nsec,
-        .path = {walk->path, strlen(walk->path)},
+        .path = text_of(walk->path),
         .link = {"", 0},
     };
     if (S_ISLNK(status->st_mode)) {

@@ -114,7 +114,7 @@ struct text location_call(char *const *words, int count, struct text path, char 
     }
     (void)snprintf(out, NAMED_ROOM, "%.*s%s%.*s", (int)kept, word, between, (int)path.length,
                    path.bytes);
-    return (struct text){out, strlen(out)};
+    return text_of(out);
 }
 
 bool location_is_same(const struct location *a, const struct location *b)

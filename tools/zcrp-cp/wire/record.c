@@ -76,7 +76,7 @@ static struct text code_text(struct coder c, struct text text, size_t bytes, siz
         return text;
     }
     const uint8_t *from = take(c.from, length);
-    return from != NULL ? (struct text){(const char *)from, length} : (struct text){"", 0};
+    return from != NULL ? (struct text){(const char *)from, length} : text_of("");
 }
 
 /* ---- rules ---- */
