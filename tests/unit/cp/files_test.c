@@ -1,7 +1,7 @@
 /* Files as zcrp-cp meets them: below a directory and nowhere else, as a list, as memory that may
  * vanish, and as parts. */
+#include "zcrp-cp/ends/incoming.h"
 #include "zcrp-cp/files/memory.h"
-#include "zcrp-cp/files/partial.h"
 #include "zcrp-cp/files/place.h"
 #include "zcrp-cp/files/walk.h"
 

@@ -263,10 +263,19 @@ static void *close_theirs(void *unused)
     return unused;
 }
 
+static void close_lines(void)
+{
+    pthread_t closer;
+
+    ck_assert_int_eq(pthread_create(&closer, NULL, close_theirs, NULL), 0);
+    line_fini(&ours);
+    ck_assert_int_eq(pthread_join(closer, NULL), 0);
+}
+
 /* Runs the target against the script, and looks outside. */
 static enum line_end run_target(void)
 {
-    pthread_t actor, closer;
+    pthread_t actor;
 
     wishes.directory = inside;
 
@@ -274,9 +283,7 @@ static enum line_end run_target(void)
     enum line_end end = target_run(&ours, &crew, &wishes, NULL);
     line_end_waits(&theirs, LINE_LEFT);
     ck_assert_int_eq(pthread_join(actor, NULL), 0);
-    ck_assert_int_eq(pthread_create(&closer, NULL, close_theirs, NULL), 0);
-    line_fini(&ours);
-    ck_assert_int_eq(pthread_join(closer, NULL), 0);
+    close_lines();
     check_outside();
     return end;
 }
@@ -605,7 +612,7 @@ static void *ask(void *unused)
 static enum line_end run_source(void)
 {
     struct walk walk = {0};
-    pthread_t asker, closer;
+    pthread_t asker;
 
     write_file("inside/file", "content");
     ck_assert_int_eq(symlink("../outside/victim", path_of("inside/link")), 0);
@@ -614,9 +621,7 @@ static enum line_end run_source(void)
     enum line_end end = source_run(&ours, &crew, &walk, NULL);
     line_end_waits(&theirs, LINE_LEFT);
     ck_assert_int_eq(pthread_join(asker, NULL), 0);
-    ck_assert_int_eq(pthread_create(&closer, NULL, close_theirs, NULL), 0);
-    line_fini(&ours);
-    ck_assert_int_eq(pthread_join(closer, NULL), 0);
+    close_lines();
     walk_fini(&walk);
     return end;
 }
@@ -768,7 +773,5 @@ TEST(session__names_are_bounded, .rows = ROWS(demands))
     ck_assert_int_eq(code, demands[_i].is_served ? 0 : LINE_REFUSED);
     ck_assert_int_le(descriptors() - before, 40);
     session_drop(heard);
-    ck_assert_int_eq(pthread_create(&hearer, NULL, close_theirs, NULL), 0);
-    line_fini(&ours);
-    ck_assert_int_eq(pthread_join(hearer, NULL), 0);
+    close_lines();
 }
