@@ -80,42 +80,27 @@ static enum walk_step next_record(struct source *source, struct record *record)
 
 /* What fits. The entry that does not is the first of the next answer: its texts stay in the walk
  * until the step after. */
-static enum walk_step fill_list(struct source *source, struct writer *writer)
+static int write_list(struct source *source, const struct record *request, struct writer *writer)
 {
+    enum walk_step step = WALK_ENTRY;
+
+    (void)request;
+    writer->end--; /* there is always room for END */
     if (source->has_held)
         (void)record_encode(writer, &source->held);
     source->has_held = false;
-    for (;;) {
-        enum walk_step step = next_record(source, &source->held);
-
-        if (step == WALK_END || step == WALK_MEMORY)
-            return step;
-        if (!record_encode(writer, &source->held)) {
-            source->has_held = true;
-            return WALK_ENTRY;
-        }
+    while (!source->has_held && step != WALK_END) {
+        step = next_record(source, &source->held);
+        if (step == WALK_MEMORY)
+            return ZCRP_ERROR_MEMORY;
+        source->has_held = step != WALK_END && !record_encode(writer, &source->held);
     }
-}
-
-static int answer_list(struct source *source)
-{
-    int code;
-    struct zcrp_msg *message = answers_take(&source->answers, &code);
-
-    if (message == NULL)
-        return code;
-    struct writer writer = writer_of(message->buffer, ANSWER_ROOM - 1);
-    if (fill_list(source, &writer) == WALK_MEMORY) {
-        zcrp_free_msg(message);
-        return ZCRP_ERROR_MEMORY;
-    }
+    writer->end++;
     if (!source->has_held) {
-        writer.end++; /* there is always room for it */
-        writer.bad = false;
-        (void)record_encode(&writer, &(struct record){.kind = RECORD_END});
+        (void)record_encode(writer, &(struct record){.kind = RECORD_END});
         progress_found_all(source->progress);
     }
-    return answers_send(&source->answers, message, writer_length(&writer));
+    return 0;
 }
 
 /* ---- SEND, CLOSE, REPORT ---- */
@@ -177,14 +162,9 @@ static void finish_rows(struct source *source)
     }
 }
 
-static int answer_report(struct source *source)
+static int write_report(struct source *source, const struct record *request, struct writer *writer)
 {
-    int code;
-    struct zcrp_msg *message = answers_take(&source->answers, &code);
-
-    if (message == NULL)
-        return code;
-    struct writer writer = writer_of(message->buffer, ANSWER_ROOM);
+    (void)request;
     finish_rows(source);
     for (int i = 0; i < source->report_count; i++) {
         const struct report_row *row = &source->report[i];
@@ -192,10 +172,10 @@ static int answer_report(struct source *source)
 
         memcpy(record.block.hash, row->hash, HASH_BYTES);
         record.block.error = text_of(row->error);
-        (void)record_encode(&writer, &record);
+        (void)record_encode(writer, &record);
     }
     source->report_count = 0;
-    return answers_send(&source->answers, message, writer_length(&writer));
+    return 0;
 }
 
 /* ---- PACK ---- */
@@ -243,40 +223,20 @@ static bool put_packed(struct source *source, struct writer *writer, struct item
     return record_encode(writer, &record);
 }
 
-static int answer_pack(struct source *source, const struct record *record)
+static int write_pack(struct source *source, const struct record *request, struct writer *writer)
 {
-    int code;
-    struct zcrp_msg *message = answers_take(&source->answers, &code);
+    for (int i = 0; i < request->pack.count; i++) {
+        struct item *item = find(source, request->pack.files[i]);
 
-    if (message == NULL)
-        return code;
-    struct writer writer = writer_of(message->buffer, PACK_ROOM);
-    for (int i = 0; i < record->pack.count; i++) {
-        struct item *item = find(source, record->pack.files[i]);
-
-        if (item == NULL || item->size > PACKED_MOST || !put_packed(source, &writer, item)) {
-            zcrp_free_msg(message);
+        if (item == NULL || item->size > PACKED_MOST || !put_packed(source, writer, item))
             return refuse();
-        }
     }
-    return answers_send(&source->answers, message, writer_length(&writer));
+    return 0;
 }
 
 /* ---- HASHES, EXTENTS ---- */
 
-static int answer_record(struct source *source, const struct record *record)
-{
-    int code;
-    struct zcrp_msg *message = answers_take(&source->answers, &code);
-
-    if (message == NULL)
-        return code;
-    struct writer writer = writer_of(message->buffer, ANSWER_ROOM);
-    (void)record_encode(&writer, record);
-    return answers_send(&source->answers, message, writer_length(&writer));
-}
-
-static int answer_hashes(struct source *source, const struct record *request)
+static int write_hashes(struct source *source, const struct record *request, struct writer *writer)
 {
     struct item *item = find(source, request->part.file);
     struct record record = {.kind = RECORD_DIGESTS};
@@ -297,7 +257,8 @@ static int answer_hashes(struct source *source, const struct record *request)
     }
     if (error != NULL)
         record.digests = (__typeof__(record.digests)){text_of(error), {"", 0}};
-    return answer_record(source, &record);
+    (void)record_encode(writer, &record);
+    return 0;
 }
 
 /* The next data at or behind `at`. False if there is none. */
@@ -318,36 +279,29 @@ static bool next_extent(int fd, uint64_t at, uint64_t size, struct record *exten
     return true;
 }
 
-static int answer_extents(struct source *source, const struct record *request)
+static int write_extents(struct source *source, const struct record *request, struct writer *writer)
 {
     struct item *item = find(source, request->part.file);
-    int code;
-    struct zcrp_msg *message = answers_take(&source->answers, &code);
-
-    if (message == NULL)
-        return code;
-    if (item == NULL || request->part.offset > item->size) {
-        zcrp_free_msg(message);
-        return refuse();
-    }
-    struct writer writer = writer_of(message->buffer, ANSWER_ROOM - 1);
     struct record record = {.kind = RECORD_BLOCK};
-    const char *error = stock_open(&source->stock, item);
     uint64_t at = request->part.offset;
     bool fits = true;
-    if (error != NULL)
+
+    if (item == NULL || at > item->size)
+        return refuse();
+    const char *error = stock_open(&source->stock, item);
+    if (error != NULL) {
         record.block.error = text_of(error);
+        (void)record_encode(writer, &record);
+    }
+    writer->end--; /* there is always room for END */
     while (error == NULL && fits && next_extent(item->opened->fd, at, item->size, &record)) {
-        fits = record_encode(&writer, &record);
+        fits = record_encode(writer, &record);
         at = record.extent.offset + record.extent.length;
     }
-    writer.bad = false;
-    if (error != NULL)
-        (void)record_encode(&writer, &record);
-    writer.end++;
+    writer->end++;
     if (fits)
-        (void)record_encode(&writer, &(struct record){.kind = RECORD_END});
-    return answers_send(&source->answers, message, writer_length(&writer));
+        (void)record_encode(writer, &(struct record){.kind = RECORD_END});
+    return 0;
 }
 
 /* ---- OUTCOME, BYE ---- */
@@ -366,28 +320,53 @@ static int note_outcome(struct source *source, const struct record *record)
     return 0;
 }
 
+static int write_end(struct source *source, const struct record *request, struct writer *writer)
+{
+    (void)source, (void)request;
+    (void)record_encode(writer, &(struct record){.kind = RECORD_END});
+    return 0;
+}
+
+/* Answers a request by a message of records. */
+static int answer_by(struct source *source, const struct record *request,
+                     int (*write_records)(struct source *, const struct record *, struct writer *))
+{
+    int code;
+    struct zcrp_msg *message = answers_take(&source->answers, &code);
+
+    if (message == NULL)
+        return code;
+    struct writer writer =
+        writer_of(message->buffer, request->kind == RECORD_PACK ? PACK_ROOM : ANSWER_ROOM);
+    code = write_records(source, request, &writer);
+    if (code == 0)
+        return answers_send(&source->answers, message, writer_length(&writer));
+    zcrp_free_msg(message);
+    return code;
+}
+
 static int answer(struct source *source, const struct record *record)
 {
     switch (record->kind) {
     case RECORD_LIST:
-        return answer_list(source);
+        return answer_by(source, record, write_list);
     case RECORD_SEND:
         return answer_send(source, record);
     case RECORD_PACK:
-        return answer_pack(source, record);
+        return answer_by(source, record, write_pack);
     case RECORD_HASHES:
-        return answer_hashes(source, record);
+        return answer_by(source, record, write_hashes);
     case RECORD_EXTENTS:
-        return answer_extents(source, record);
+        return answer_by(source, record, write_extents);
     case RECORD_CLOSE:
         return answer_close(source, record);
     case RECORD_REPORT:
-        return answer_report(source);
+        return answer_by(source, record, write_report);
     case RECORD_OUTCOME:
         return note_outcome(source, record);
     case RECORD_BYE:
-        source->is_over = true;
-        return answer_record(source, &(struct record){.kind = RECORD_END});
+        source->is_over = true; /* also if the target is gone by now */
+        return answer_by(source, record, write_end);
     default:
         return refuse();
     }
