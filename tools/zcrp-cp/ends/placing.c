@@ -352,7 +352,7 @@ static int request(struct copy_target *target, struct incoming *incoming, uint8_
             return ZCRP_ERROR_MEMORY;
         awaited->hash = task_of_hash(incoming->mapping.memory + part.start, length, LEAF_BYTES,
                                      awaited->digests);
-        crew_add(target->crew, &awaited->hash);
+        crew_add(target->awaiting.crew, &awaited->hash);
     }
     record.part.file = incoming->wanted->number;
     record.part.offset = part.start;
@@ -438,7 +438,7 @@ static int on_hashes(struct copy_target *target, struct awaited *awaited)
     if (!record_decode(&reader, &record) || record.kind != RECORD_DIGESTS ||
         (record.digests.error.length == 0 && record.digests.hashes.length != leaves * HASH_BYTES))
         return asking_refuse();
-    crew_wait(target->crew, &awaited->hash);
+    crew_wait(target->awaiting.crew, &awaited->hash);
     if (record.digests.error.length > 0)
         incoming_fail(awaited->incoming, record.digests.error);
     else
@@ -478,7 +478,7 @@ static int on_block(struct copy_target *target, struct awaited *awaited)
         awaited->hash = task_of_hash(awaited->incoming->mapping.memory + awaited->part.start,
                                      length, length, awaited->own);
         awaited->hash.lets_go = true;
-        crew_add(target->crew, &awaited->hash);
+        crew_add(target->awaiting.crew, &awaited->hash);
     }
     return 0;
 }
@@ -490,7 +490,7 @@ static void judge(struct copy_target *target, struct awaited *awaited, const str
 
     incoming->in_flight--;
     if (awaited->hash.memory != NULL)
-        crew_wait(target->crew, &awaited->hash);
+        crew_wait(target->awaiting.crew, &awaited->hash);
     if (record->block.error.length > 0) {
         incoming_fail(incoming, record->block.error);
     } else if (awaited->kind == RECORD_CLOSE) {

@@ -239,8 +239,8 @@ bool session_describe(const struct session *session, char out[SESSION_TOLD_ROOM]
     return !is_refused;
 }
 
-static enum line_end run(struct session *session, struct line *line, struct crew *crew,
-                         struct progress *progress)
+enum line_end session_run(struct session *session, struct line *line, struct crew *crew,
+                          struct progress *progress)
 {
     const struct target_wishes wishes = {
         .directory = session->place.directory,
@@ -249,19 +249,14 @@ static enum line_end run(struct session *session, struct line *line, struct crew
         .is_dry_run = is_dry_run(session),
         .rate = session->open.open.rate,
     };
+    enum line_end end;
 
     if (session->error[0] != '\0')
-        return LINE_FINE; /* the near end complains of it */
-    if (is_pull(session))
-        return source_run(line, crew, &session->walk, progress);
-    return target_run(line, crew, &wishes, progress);
-}
-
-enum line_end session_run(struct session *session, struct line *line, struct crew *crew,
-                          struct progress *progress)
-{
-    enum line_end end = run(session, line, crew, progress);
-
+        end = LINE_FINE; /* the near end complains of it */
+    else if (is_pull(session))
+        end = source_run(line, crew, &session->walk, progress);
+    else
+        end = target_run(line, crew, &wishes, progress);
     session_drop(session);
     return end;
 }

@@ -265,7 +265,6 @@ enum line_end target_run(struct line *line, struct crew *crew, const struct targ
 
     if (target == NULL)
         return line_complain(line, code);
-    target->crew = crew;
     target->wishes = wishes;
     target->progress = progress;
     target->last = &target->first;

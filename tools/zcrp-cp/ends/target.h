@@ -52,7 +52,6 @@ struct finished {
 };
 
 struct copy_target {
-    struct crew *crew;
     const struct target_wishes *wishes;
     struct progress *progress;
     struct requests requests;

@@ -210,25 +210,19 @@ void progress_end(struct progress *progress)
 
 /* ---- outcomes ---- */
 
-static void print_failure(const struct progress *progress, struct text path, struct text error)
-{
-    char called[NAMED_ROOM], shown[ESCAPED_ROOM], text[4 * TEXT_MOST + 1];
-
-    path = location_call(progress->words, progress->word_count, path, called);
-    fprintf(stderr, "zcrp-cp: %s: %s\n", escape(shown, sizeof(shown), path),
-            escape(text, sizeof(text), error));
-}
-
 static void print_outcome(const struct progress *progress, struct text path, enum outcome outcome,
                           struct text error)
 {
-    char shown[ESCAPED_ROOM];
+    char called[NAMED_ROOM], shown[ESCAPED_ROOM], text[4 * TEXT_MOST + 1];
 
-    if (outcome == OUTCOME_FAILED)
-        print_failure(progress, path, error);
-    else if (progress->is_verbose || (progress->is_dry_run && outcome == OUTCOME_COPIED))
+    if (outcome == OUTCOME_FAILED) {
+        path = location_call(progress->words, progress->word_count, path, called);
+        fprintf(stderr, "zcrp-cp: %s: %s\n", escape(shown, sizeof(shown), path),
+                escape(text, sizeof(text), error));
+    } else if (progress->is_verbose || (progress->is_dry_run && outcome == OUTCOME_COPIED)) {
         printf("%s%s\n", escape(shown, sizeof(shown), path),
                outcome == OUTCOME_SKIPPED ? ": is there already" : "");
+    }
 }
 
 void progress_outcome(struct progress *progress, struct text path, enum outcome outcome,
