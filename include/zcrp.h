@@ -34,9 +34,9 @@
  * is broken, it prints that to standard error and aborts.
  *
  * Forks. A child may open entities of its own; with the paper's API it has to close its parent's
- * first. It may close those of its parent: that frees the child's copies and tells the peer
- * nothing. Any other call with an entity of the parent, or with a message that the parent has in
- * flight, fails with ZCRP_ERROR_FORKED. There are three exceptions: zcrp_probe and zcrp_wait_any
+ * first. It may close its parent's entities: that frees the child's copies and tells the
+ * peer nothing. Any other call with an entity of the parent, or with a message that the parent has
+ * in flight, fails with ZCRP_ERROR_FORKED. There are three exceptions: zcrp_probe and zcrp_wait_any
  * say that such a message has ended, and zcrp_collect returns NULL.
  *
  * Strangers. The library drops and counts the datagrams of a stranger that cannot read the path. A
@@ -202,7 +202,7 @@ enum zcrp_code {
 /* The state of the message: ZCRP_OK once it ended well, ZCRP_ERROR_BUSY while in flight,
  * ZCRP_ERROR_IDLE before, ZCRP_ERROR_FORKED if it was in flight when the parent forked, else why it
  * failed. With NULL: the code of the calling thread's last call of the paper's API that returned 0,
- * a zcrp_probe among them. After ZCRP_ERROR_SYSTEM errno is still that of the call. */
+ * a zcrp_probe among them. After ZCRP_ERROR_SYSTEM errno still says why the call failed. */
 ZCRP_PUBLIC int zcrp_error(const struct zcrp_msg *message);
 
 /* One English line for a code, without a full stop; never NULL. Static. */
@@ -426,9 +426,9 @@ struct zcrp_atm_faults {
 struct zcrp_aal5 {
     uint32_t vpi;         /* 0 .. 255 */
     uint32_t vci;         /* of units, 32 .. 4127, with a vpi of 255 to 4111; default 32 */
-    uint32_t vci_control; /* of acknowledgements and requests, 32 .. 4127, likewise; default: that
-                             of units. Over a connection both go both ways: another than that of
-                             units, default the next */
+    uint32_t vci_control; /* of acknowledgements and requests, 32 .. 4127, as for vci; default: vci.
+                             A connection uses both circuits both ways: it needs another than
+                             vci, default the next */
     uint32_t mtu;         /* of the circuit: largest datagram, 1200 .. 65535; default 9180 */
     struct zcrp_atm_faults faults;
 };
@@ -437,9 +437,9 @@ struct zcrp_stats;
 
 /* A function of the user's that is shown the entity's statistics each time they have changed. What
  * differs from the last call has happened since: what was sent, acknowledged, lost and repeated.
- * Window, rate and round trip are those of that moment. time_ns is of CLOCK_MONOTONIC. The first
- * call comes with the first change. It runs in whatever thread made the change, one at a time and
- * in order, within the entity's lock, which the two halves of a connection share. So it holds
+ * Window, rate and round trip are the values at that moment. time_ns is of CLOCK_MONOTONIC. The
+ * first call comes with the first change. It runs in whatever thread made the change, one at a time
+ * and in order, within the entity's lock, which the two halves of a connection share. So it holds
  * everything up, and must not call the library: what would take a lock, or wait, fails at once with
  * ZCRP_ERROR_TRACE. */
 typedef void (*zcrp_trace)(void *context, int64_t time_ns, const struct zcrp_stats *stats);
@@ -506,8 +506,8 @@ struct zcrp_options {
      * 0: none. */
     uint64_t mapped_bytes;
 
-    /* Who this side is, and whom it takes. NULL: no keys. What leaves this host is sealed; the
-     * memory channel, between two processes of one user that have both shown their keys, is not. A
+    /* This side's key, and the peers that it accepts. NULL: no keys. Data that leave this host are
+     * sealed; the memory channel, between two authenticated processes of one user, is not. A
      * sender or a receiver with keys takes one connected socket, as both of its descriptors
      * (ZCRP_ERROR_ARGUMENT), and no other entity on that socket (ZCRP_ERROR_BUSY). */
     struct zcrp_keys *keys;
@@ -680,7 +680,7 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(offload_fallbacks, "offloads that the path refused")                                         \
     X(drop_cookie, "dropped: a hello with a cookie that is not good")                              \
     X(drop_leftover, "dropped: from elsewhere, before the socket was connected")                   \
-    X(path_hints, "times that a datagram was said to be too big, by ICMP or this machine")         \
+    X(path_hints, "times that ICMP or this machine called a datagram too big")                     \
     X(left_out, "sequence numbers left out, to find acknowledgements that were invented")          \
     X(faults, "calls that found memory that cannot be accessed")                                   \
     X(bytes_copied_once, "bytes that went from the sender's memory straight to the receiver's")    \
@@ -788,7 +788,7 @@ struct zcrp_listener;
 struct zcrp_connection;
 
 /* Listens on the address (NULL: any of this machine's, IPv4 and IPv6) and port ("0": any free one).
- * `options` may be NULL; they are those of each connection. 0 and *listener, or ZCRP_ERROR_ADDRESS,
+ * `options` may be NULL; they hold for each connection. 0 and *listener, or ZCRP_ERROR_ADDRESS,
  * _ARGUMENT (also for circuits that cannot be), _MEMORY, _SYSTEM, and *listener is NULL.
  *
  * A name that callers use may have addresses of both families, as "localhost" often has, and a
@@ -813,7 +813,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_listen_sized(struct zcrp_listener **listener,
  * told, and has ZCRP_ERROR_PEER_CLOSED; what it had sent ends with ZCRP_ERROR_CUT_OFF.
  *
  * 0 and *connection, or ZCRP_ERROR_TIMEOUT, _INTERRUPTED, _MEMORY, _SYSTEM (errno says how: EMFILE
- * if there was no descriptor for a caller, who calls again), _ARGUMENT, _FORKED, and *connection is
+ * if there was no descriptor for a caller; it calls again), _ARGUMENT, _FORKED, and *connection is
  * NULL. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_accept(struct zcrp_listener *listener,
                                           struct zcrp_connection **connection, int64_t timeout_ns);
@@ -829,7 +829,7 @@ ZCRP_PUBLIC int zcrp_listener_descriptor(struct zcrp_listener *listener);
 struct zcrp_listener_stats {
     uint64_t admitted;    /* callers whose connections came into the backlog */
     uint64_t dropped;     /* times that a caller found no room (options.connections, .backlog), or
-                             nobody who accepted its connection in time */
+                             that its connection was not accepted in time */
     uint64_t connections; /* now: in the backlog, or accepted and not closed yet */
     uint64_t refused;     /* callers whose key is not good here; callers without keys are told that
                              they need some, and are not counted */
@@ -917,7 +917,7 @@ ZCRP_PUBLIC int zcrp_connection_local(const struct zcrp_connection *connection, 
 ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection,
                                                        nlong size);
 
-/* Writes who the peer is, as the keys have shown: the identity of its pre-shared key, or "sha256:"
+/* Writes the peer's authenticated identity: the identity of its pre-shared key, or "sha256:"
  * and the fingerprint of its public key (of a certificate: of that as a whole). 0, or
  * ZCRP_ERROR_SIZE if `size` bytes are too few (ZCRP_KEYS_IDENTITY_MOST + 1 are enough), _IDLE if
  * the connection has no keys, or is not up yet, _ARGUMENT. */

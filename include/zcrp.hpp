@@ -11,12 +11,12 @@
  *
  * Owners. A listener, a connection, a sender, a receiver and a message own what they are named
  * after: they move, and do not copy. A message that is still in flight when it goes out of scope
- * is taken back first, so its memory is the caller's again. Its destructor may take 100 ms then.
+ * is cancelled first, so its memory is the caller's again. Its destructor may take 100 ms then.
  *
  * Errors. A call that fails throws zcrp::error, with the code and the text of zcrp_explain; one
  * that receives throws zcrp::end_of_stream where the peer has closed in order. Calls with a time
  * limit say by their value that it has passed; they do not throw for that. Destructors throw
- * nothing: who wants to know how a close went calls close().
+ * nothing: call close() to learn how it went.
  *
  * Times are std::chrono durations; a negative one is for ever. Threads, forks and ownership of
  * buffers are as zcrp.h says. */
@@ -159,8 +159,8 @@ class bytes
     std::size_t size_;
 };
 
-/* Who this side is, and whom it takes: `options.keys = k.get()`. Connections and listeners hold
- * them as long as they need them. */
+/* This side's key, and the peers that it accepts: `options.keys = k.get()`. Connections and
+ * listeners hold them as long as they need them. */
 class keys
 {
   public:
@@ -320,7 +320,7 @@ class message
         return zcrp_error(handle_);
     }
 
-    /* Takes it back: its memory is the caller's again. Nothing if it is not in flight. */
+    /* Cancels it: its memory is the caller's again. Does nothing if it is not in flight. */
     void cancel()
     {
         int code = zcrp_cancel(handle_);
@@ -405,7 +405,7 @@ class entity
         return detail::check(zcrp_descriptor(handle_));
     }
 
-    /* Who the peer is, as its keys have shown. Throws ZCRP_ERROR_IDLE without keys. */
+    /* The peer's authenticated identity. Throws ZCRP_ERROR_IDLE without keys. */
     std::string identity() const
     {
         char text[ZCRP_KEYS_IDENTITY_MOST + 1];
@@ -672,7 +672,7 @@ class connection
         return text;
     }
 
-    /* Who the peer is, as its keys have shown. Throws ZCRP_ERROR_IDLE without keys. */
+    /* The peer's authenticated identity. Throws ZCRP_ERROR_IDLE without keys. */
     std::string identity() const
     {
         char text[ZCRP_KEYS_IDENTITY_MOST + 1];

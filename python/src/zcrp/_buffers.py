@@ -39,7 +39,7 @@ def _view(buffer: Any) -> memoryview:
     except ValueError as error:
         raise BufferError(f"the buffer cannot be used: {error}") from None
     if not view.c_contiguous:
-        raise BufferError("the buffer is not contiguous (a Fortran array's .T is, and so is a copy)")
+        raise BufferError("the buffer is not contiguous (use a copy, or a Fortran array's .T)")
     if "O" in view.format and "O" in re.sub(":[^:]*:", "", view.format):
         raise BufferError("the buffer holds references to Python objects, which mean nothing elsewhere")
     return view

@@ -234,7 +234,7 @@ class Handle:
         return OK if code[0] == OK else BUSY
 
     def close(self) -> bool:
-        """Closes, and waits for it. True if the peer has confirmed. A signal's exception takes back what is left."""
+        """Closes, and waits for it. True if the peer has confirmed. A signal's exception cancels what is left."""
         self.begin_close()
         try:
             return in_slices(self.end_close, -1) == OK
@@ -259,7 +259,7 @@ class Handle:
         return str(ffi.string(room).decode())
 
     def identity(self) -> Optional[str]:
-        """Who the peer is, as its keys have shown; None without keys."""
+        """The peer's authenticated identity; None without keys."""
         room = ffi.new("char[]", 256)
         code = lib.door_connection_identity(self.door, room, len(room))
         if code == lib.ZCRP_ERROR_IDLE:

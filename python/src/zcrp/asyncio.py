@@ -1,4 +1,4 @@
-"""Connections whose calls are awaited. The names are those of :mod:`zcrp`::
+"""Connections whose calls are awaited. The names are the same as in :mod:`zcrp`::
 
     connection = await zcrp.asyncio.connect("192.0.2.1", 7000)
     buffer = numpy.empty(n, "u1")
@@ -11,7 +11,7 @@ first and awaiting later::
     for block, ended in zip(blocks, posted):
         work(block, await ended)
 
-To cancel what is awaited, or the task that awaits it, takes the message back: the buffer is yours again at once.
+If you cancel what is awaited, or the task that awaits it, the message is cancelled: the buffer is yours again at once.
 
 One wake-up of the event loop serves all messages that have ended by then. All calls belong into the thread of the
 loop.
@@ -72,7 +72,7 @@ class Posted(asyncio.Future, Generic[T]):  # type: ignore[type-arg]
         return True
 
     def cancel(self, msg: Any = None) -> bool:
-        """Takes it back. False if it has ended."""
+        """Cancels it. False if it has ended."""
         if self.done():
             return False
         if not self._is_posted:
@@ -206,7 +206,7 @@ class Connection:
     def send_batch(self, buffers: Iterable[Buffer]) -> Posted[None]:
         """Sends a message for each buffer; all are posted, or none. Await that the peer has all of them.
 
-        The error is that of the first that failed; its ``index`` says which.
+        Raises the error of the first that failed; its ``index`` says which.
         """
         return Posted(self, SENDER, [readable(buffer) for buffer in buffers], _nothing)
 
@@ -228,8 +228,8 @@ class Connection:
         return _Received(self, most)
 
     async def messages(self, limit: Optional[int] = None) -> AsyncIterator[bytearray]:
-        """The messages that come, one by one as by :meth:`receive`, until the peer closes. So does a loop over the
-        connection: ``async for message in connection``."""
+        """The messages that come, one by one as by :meth:`receive`, until the peer closes. A loop over the
+        connection does the same: ``async for message in connection``."""
         while True:
             try:
                 message = await self.receive(limit)
@@ -282,7 +282,7 @@ class Connection:
         return None if code in (OK, _door.BUSY) else error_of(code)
 
     def identity(self) -> Optional[str]:
-        """Who the peer is, as its keys have shown: the name of its pre-shared key, or the fingerprint of its public
+        """The peer's authenticated identity: the name of its pre-shared key, or the fingerprint of its public
         key. None without keys."""
         return self._handle.identity()
 
@@ -304,8 +304,8 @@ class Connection:
     async def close(self) -> bool:
         """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
 
-        Messages that are left fail with :class:`zcrp.Closed`. To cancel it takes back what is left; the connection
-        is closed all the same.
+        Messages that are left fail with :class:`zcrp.Closed`. If you cancel the close, it cancels what is left;
+        the connection is closed all the same.
         """
         self._let_go()
         self._handle.begin_close()
@@ -321,7 +321,7 @@ class Connection:
         return code == OK
 
     def abort(self) -> None:
-        """Takes back all that is in flight, and closes without waiting for anybody."""
+        """Cancels all that is in flight, and closes without waiting for anybody."""
         self._let_go()
         self._handle.abandon()
         self._end_asking()

@@ -55,7 +55,7 @@ class _Posted:
         return bool(lib.door_post_is_over(self._post))
 
     def cancel(self) -> bool:
-        """Takes it back: the buffer is yours again when this returns. False if it had ended before.
+        """Cancels it: the buffer is yours again when this returns. False if it had ended before.
 
         The peer's message, or buffer, fails with :class:`PeerCancelled`.
         """
@@ -93,7 +93,7 @@ class Message(_Posted):
         self._number, self._post = handle.post_one(half, export)
 
     def __del__(self) -> None:
-        """The post is used again if the message has ended: nobody who could ask for it is left."""
+        """The post is used again if the message has ended: nobody is left that could ask for it."""
         if hasattr(self, "_post") and self._number not in self._connection._handle.held[self._half]:
             self._connection._handle.give_post(self._post)
 
@@ -190,7 +190,7 @@ class Connection:
     The n-th message that one end sends lands in the n-th buffer that the other end posts. Ctrl-C ends each call that
     waits, as every exception of a signal handler does.
 
-    A connection that is dropped without :meth:`close` takes back what is in flight, and warns.
+    A connection that is dropped without :meth:`close` cancels what is in flight, and warns.
     """
 
     def __init__(self, handle: Handle) -> None:
@@ -206,7 +206,7 @@ class Connection:
         """Sends a message, and waits until the peer has it.
 
         The peer has to post a buffer for it. If the time limit passes, or a signal's exception ends the wait, the
-        message is taken back.
+        message is cancelled.
         """
         try:
             self._handle.pass_one(SENDER, readable(buffer), timeout)
@@ -218,7 +218,7 @@ class Connection:
         peer has closed, and there is none.
 
         A larger one fails at both ends (:class:`TooLarge`, whose ``size`` says what it needs). If the time limit
-        passes, or a signal's exception ends the wait, the buffer is taken back; the peer's message for it fails,
+        passes, or a signal's exception ends the wait, the buffer is cancelled; the peer's message for it fails,
         also one that it sends later. To look again instead, use :meth:`post_receive` and wait for that.
         """
         try:
@@ -261,8 +261,8 @@ class Connection:
         return data
 
     def messages(self, limit: Optional[int] = None) -> Iterator[bytearray]:
-        """The messages that come, one by one as by :meth:`receive`, until the peer closes. So does a loop over the
-        connection: ``for message in connection``."""
+        """The messages that come, one by one as by :meth:`receive`, until the peer closes. A loop over the
+        connection does the same: ``for message in connection``."""
         while True:
             try:
                 message = self.receive(limit=limit)
@@ -314,7 +314,7 @@ class Connection:
         return None if code in (OK, _door.BUSY) else error_of(code)
 
     def identity(self) -> Optional[str]:
-        """Who the peer is, as its keys have shown: the name of its pre-shared key, or the fingerprint of its public
+        """The peer's authenticated identity: the name of its pre-shared key, or the fingerprint of its public
         key. None without keys."""
         return self._handle.identity()
 
@@ -325,7 +325,7 @@ class Connection:
     def close(self) -> bool:
         """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
 
-        Messages that are left fail with :class:`Closed`. Ctrl-C takes back what is left. A second close does
+        Messages that are left fail with :class:`Closed`. Ctrl-C cancels what is left. A second close does
         nothing.
         """
         try:

@@ -80,7 +80,7 @@ class NotConnected(Error, name="NOT_CONNECTED"):
 
 
 class Address(Error, OSError, ValueError, name="ADDRESS"):
-    """The host or port cannot be resolved, or the address cannot be used. The text says why, and so does ``errno``:
+    """The host or port cannot be resolved, or the address cannot be used. The text and ``errno`` say why:
     ``ENOENT`` or ``EAGAIN`` if the resolver does not know the host, ``EINVAL`` if the port is none, ``EADDRINUSE`` if
     the port is in use, ``EADDRNOTAVAIL`` if the address is not this machine's; else the system's error."""
 

@@ -64,7 +64,7 @@ class Options:
     gro: bool = True
     ecn: bool = True
     memory: bool = True
-    #: Who this side is, and whom it takes. None: nobody knows, and whoever reads the path reads everything.
+    #: This side's key, and the peers that it accepts. None: no encryption, and no authentication.
     keys: Optional[Keys] = None
     #: Of a listener: connections at once, and callers that were not accepted yet, 1 to 2^20.
     connections: Optional[int] = None
