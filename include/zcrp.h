@@ -348,8 +348,8 @@ enum zcrp_congestion {
  * memory (/proc/sys/kernel/yama/ptrace_scope is 1, as on Ubuntu). If the receiver is forbidden to,
  * the library calls prctl(PR_SET_PTRACER) with its process, which the kernel says is of this user.
  * That process may then trace this one: read and write all its memory, not only messages. A process
- * has one such tracer: the last one replaces the one before, whose channel returns to UDP. Nothing
- * takes the right back but another call of prctl. */
+ * has one such tracer: the last one replaces the one before, whose channel returns to UDP. Only
+ * another call of prctl revokes the right. */
 enum zcrp_option_flags {
     ZCRP_NO_SEGMENT = 1, /* do not let the kernel cut bursts (UDP_SEGMENT) */
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */

@@ -1,7 +1,6 @@
 #!/bin/sh
 # The C and C++ of docs/guide.md: its listings are put together in their order, compiled with a main
-# that calls them (guide/), and both ends run against each other. python/tests/test_guide.py has
-# those in Python.
+# that calls them (guide/), and both ends run against each other.
 set -u
 
 . "$(dirname "$0")/../support/script.sh"

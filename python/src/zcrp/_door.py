@@ -243,7 +243,7 @@ class Handle:
             raise
 
     def abandon(self) -> bool:
-        """Takes all messages back, and closes behind the caller's back. False if it was closed before."""
+        """Cancels all messages, and closes in the background. False if it was closed before."""
         if self.was_closed:
             return False
         self.take_all_back()
