@@ -861,6 +861,8 @@ ZCRP_PUBLIC int zcrp_listener_close(struct zcrp_listener *listener);
  * _ADDRESS, _ARGUMENT, _MEMORY, _SYSTEM. Nothing interrupts it: a program that ends its wait on
  * Ctrl-C gives a limit of 0, and calls zcrp_connection_wait, which zcrp_connection_interrupt ends.
  *
+ * The peer may have closed by the time that the call returns 0 (zcrp_connection_status).
+ *
  * Of a name that has several addresses only the first to which this machine has a route is tried,
  * as by zcrp_udp_connect. After ZCRP_ERROR_REFUSED zcrp_explain says which one that was.
  *

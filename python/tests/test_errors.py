@@ -363,6 +363,15 @@ def test_a_loop_ends_with_what_the_peer_sent(pair):
     thread.join()
 
 
+def test_a_peer_that_closes_at_once():
+    with zcrp.listen(HOST) as listener:
+        for _ in range(20):
+            thread = in_thread(lambda: listener.accept(LONG).close())
+            with zcrp.connect(HOST, listener.port) as there:
+                assert list(there) == []
+            thread.join()
+
+
 def test_a_loop_keeps_to_its_limit(pair):
     one, other = pair
     posted = one.post_send(b"four")

@@ -177,6 +177,8 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
         return code;
     if (timeout_ns != 0)
         code = await_peer(c, timeout_ns);
+    if (code == ZCRP_ERROR_PEER_CLOSED) /* it was up, and what receives tells of its end */
+        code = ZCRP_OK;
     if (code == ZCRP_ERROR_REFUSED)
         code = say_refused_name(host, port, &c->peer);
     if (code == ZCRP_OK)

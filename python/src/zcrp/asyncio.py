@@ -293,7 +293,7 @@ class Connection:
     async def _connected(self) -> None:
         while (code := lib.door_connection_status(self._handle.door)) == _door.BUSY:
             await self._changes.wait()
-        _door.check(code)
+        _door.check_connected(code)
 
     def _let_go(self) -> None:
         """The loop looks at the connection no more."""

@@ -413,7 +413,8 @@ def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
     limit = _door.limit_ns(timeout)
     handle = _door.connect(host, port, native_to_connect(options, timeout))
     try:
-        _door.check(_door.in_slices(lambda slice_ns: int(lib.door_connection_wait(handle.door, slice_ns)), limit))
+        _door.check_connected(_door.in_slices(lambda slice_ns: int(lib.door_connection_wait(handle.door, slice_ns)),
+                                              limit))
         return Connection(handle)
     except KeyboardInterrupt as interrupt:
         handle.abandon()

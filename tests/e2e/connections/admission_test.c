@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -105,6 +106,40 @@ TEST(admission__messages_wait_for_accept)
     ends_finish(in, out, MESSAGE, 1);
     ends_finish(back, answer, MESSAGE, 2);
     house_part(&(struct both){there, here});
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
+/* ---- gone before the caller has looked ---- */
+
+static void *accept_and_close(void *house)
+{
+    const struct house *h = house;
+    struct zcrp_connection *here = NULL;
+
+    if (zcrp_accept(h->listener, &here, 10 * ENDS_SECOND) == ZCRP_OK)
+        (void)zcrp_connection_close(here);
+    return NULL;
+}
+
+/* The listener's program has accepted and closed by the time that the caller's wait ends: the
+ * connection was up, and what receives tells of its end. */
+TEST(admission__a_peer_that_closes_at_once)
+{
+    enum { ROUNDS = 40 };
+    struct house h = house_open("127.0.0.1", NULL);
+    struct zcrp_msg *in = ends_empty(MESSAGE);
+
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_t program;
+        ck_assert_int_eq(pthread_create(&program, NULL, accept_and_close, &h), 0);
+        struct zcrp_connection *there = NULL;
+        ck_assert_int_eq(house_connect(&h, &there, NULL, patience), ZCRP_OK);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(there), in, MESSAGE), ZCRP_OK);
+        ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_PEER_CLOSED);
+        pthread_join(program, NULL);
+        ck_assert_int_eq(zcrp_connection_close(there), ZCRP_OK);
+    }
+    zcrp_free_msg(in);
     ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
 }
 

@@ -226,7 +226,7 @@ static struct zcrp_connection *make(struct user *u)
     must((code == ZCRP_OK) == (c != NULL), "a connection that is none");
     must(code == ZCRP_OK || code == ZCRP_ERROR_TIMEOUT || code == ZCRP_ERROR_INTERRUPTED ||
              code == ZCRP_ERROR_REFUSED || code == ZCRP_ERROR_UNREACHABLE ||
-             code == ZCRP_ERROR_NOT_ADMITTED || code == ZCRP_ERROR_PEER_CLOSED,
+             code == ZCRP_ERROR_NOT_ADMITTED,
          zcrp_strerror(code));
     t->opened += code == ZCRP_OK;
     return c;

@@ -52,7 +52,7 @@ TEST(udp_bind__any_address)
     for (int i = 0; i < 2; i++) {
         int b = udp_connect(loopback[i], port_of(a, port));
         ck_assert_int_ge(b, 0);
-        ck_assert_int_eq(send(b, "xy" + i, 1, 0), 1);
+        ck_assert_int_eq(send(b, &"xy"[i], 1, 0), 1);
         ck_assert_int_eq(recv(a, &got, 1, MSG_DONTWAIT), 1);
         ck_assert_int_eq(got, "xy"[i]);
         close(b);
