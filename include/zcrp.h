@@ -323,8 +323,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_read(struct zcrp_keys **keys, const char
  * If a line cannot be written, it and all that follow are missing, and connections go on. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_log(struct zcrp_keys *keys, const char *path);
 
-/* Lets go of the keys. What they occupied is overwritten once no connection and no listener holds
- * them any more. NULL is fine. */
+/* Releases the keys. Their memory is overwritten once no connection and no listener holds them any
+ * more. NULL is fine. */
 ZCRP_PUBLIC void zcrp_keys_free(struct zcrp_keys *keys);
 
 /* ---- Handles and options -------------------------------------------------------------------- */
@@ -340,9 +340,9 @@ enum zcrp_congestion {
     ZCRP_CONGESTION_BBR = 4,   /* version 3: a model of the path, keeps queues short, bears loss */
 };
 
-/* What not to do, and what to do only if it is asked for. A variable in the environment with the
- * name of one that begins with ZCRP_NO does the same for any program, if it is neither empty nor 0:
- * ZCRP_NO_GRO=1. ZCRP_NO_OFFLOAD=1 stands for ZCRP_NO_SEGMENT and ZCRP_NO_GRO.
+/* Features to switch off, and features that are off by default. A variable in the environment with
+ * the name of one that begins with ZCRP_NO does the same for any program, if it is neither empty
+ * nor 0: ZCRP_NO_GRO=1. ZCRP_NO_OFFLOAD=1 stands for ZCRP_NO_SEGMENT and ZCRP_NO_GRO.
  *
  * ZCRP_ALLOW_PTRACE is for senders on systems where Yama forbids one process to read another's
  * memory (/proc/sys/kernel/yama/ptrace_scope is 1, as on Ubuntu). If the receiver is forbidden to,

@@ -357,7 +357,7 @@ class Connection:
 
 
 async def _closed(loop: asyncio.AbstractEventLoop, handle: Handle) -> int:
-    """Waits until a door that is closing is closed. What Handle.end_close says."""
+    """Waits until a door that is closing is closed. Returns as Handle.end_close does."""
     descriptor = lib.door_closed_descriptor(handle.door)
     while (code := handle.end_close(0)) == TIMEOUT:
         if descriptor < 0:

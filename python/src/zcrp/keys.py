@@ -1,7 +1,7 @@
 """This side's key, and the peers that it accepts.
 
 With keys both ends of a connection know who the other one is, and nobody else can read or change what they send.
-Without, whoever reads the path can do all that.
+Without keys, anybody on the path can.
 """
 from __future__ import annotations
 

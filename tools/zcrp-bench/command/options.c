@@ -139,7 +139,7 @@ static const struct argument_row rows[] = {
              "(auto; with --loss or --capture udp)",
              .names = carrier_names, DECIDES),
     ARGUMENT("keys", 0, OTHER, 0, 0, 0, "KIND",
-             "ZCRP uses connections with keys made for the run, so what crosses is encrypted and "
+             "ZCRP uses connections with keys made for the run, so all data are encrypted and "
              "authenticated: psk (a pre-shared key; without KIND), raw (public keys, pinned) or "
              "cert (certificates)",
              .read = values_keys, .is_optional = true, .wanted = "psk, raw or cert", DECIDES),
@@ -174,8 +174,8 @@ static const struct argument_row rows[] = {
         .read = values_json, .is_optional = true, DECIDES),
     ARGUMENT(
         "capture", 0, TEXT, AT(capture), 0, 0, "FILE",
-        "write what crosses ZCRP's channels at this end (of two ends here: the sending one) to "
-        "FILE, for tshark and Wireshark"),
+        "write the datagrams of ZCRP's channels at this end (of two ends here: the sending one) "
+        "to FILE, for tshark and Wireshark"),
     ARGUMENT("key-log", 0, TEXT, AT(key_log), 0, 0, "FILE",
              "with --keys, append the secrets of ZCRP's connections at this end to FILE, so that "
              "captures can be decrypted"),
