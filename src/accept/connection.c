@@ -117,7 +117,7 @@ static int say_refused(const union address *peer)
     return reason_say(ZCRP_ERROR_REFUSED, "nobody listens at %s", text);
 }
 
-/* The same where the address is that of a name. */
+/* The same for a caller that gave a name: it is told which of the name's addresses was tried. */
 static int say_refused_name(const char *host, const char *port, const union address *peer)
 {
     struct quote quoted_host, quoted_port;

@@ -83,10 +83,9 @@ struct receiver {
     struct receiver_counters counters;
     struct secret secret;
     enum receiver_phase phase;
-    bool is_replaced; /* it stays, and its sender's place is another's */
-    bool is_agreed;   /* both ends know of the end (receiver_agree_close) */
-    enum outcome
-        told; /* it stays: how its sender has closed, PEER_CLOSED or CUT_OFF; OK: not yet */
+    bool is_replaced;        /* it stays, and its sender's place is another's */
+    bool is_agreed;          /* both ends know of the end (receiver_agree_close) */
+    enum outcome told;       /* it stays: see receiver_told */
     enum outcome ended;      /* with keys: how its only session was lost; OK: it was not */
     uint64_t steady;         /* units that landed in place since one did not */
     struct interval planned; /* messages that the newest plan points at */

@@ -5,8 +5,9 @@
  *     connect  no receiver was found in time, or hello after hello was refused: what is outstanding
  *              fails
  *     silence  the peer was not heard of for too long, or for some seconds in which question after
- *              question was refused: likewise
- *     progress the peer is heard of, but has acknowledged nothing for too long: likewise
+ *              question was refused: what is outstanding fails
+ *     progress the peer is heard of, but has acknowledged nothing for too long: what
+ *              is outstanding fails
  *     pace     the next burst may leave
  *     loss     a unit is late enough to count as lost
  *     probe    nothing came back for what was sent last: the oldest units go again (RFC 9002, 6.2)
