@@ -65,6 +65,15 @@ static uint64_t code_number(struct coder c, uint64_t number, size_t bytes)
     return number;
 }
 
+/* One that is read has no value before. */
+static void code_flag(struct coder c, bool *flag)
+{
+    uint64_t number = code_number(c, c.from == NULL && *flag, 1);
+
+    *flag = number == 1;
+    require(c, number <= 1);
+}
+
 /* A text behind its length, which has `bytes` bytes. */
 static struct text code_text(struct coder c, struct text text, size_t bytes, size_t most)
 {
@@ -161,15 +170,14 @@ static bool entry_is_good(const struct list_entry *entry)
 static void code_entry(struct coder c, struct list_entry *entry)
 {
     entry->type = (uint8_t)code_number(c, entry->type, 1);
-    uint64_t sparse = code_number(c, entry->is_sparse, 1);
-    entry->is_sparse = sparse == 1;
+    code_flag(c, &entry->is_sparse);
     entry->mode = (uint16_t)code_number(c, entry->mode, 2);
     entry->time_s = (int64_t)code_number(c, (uint64_t)entry->time_s, 8);
     entry->time_ns = (uint32_t)code_number(c, entry->time_ns, 4);
     entry->size = code_number(c, entry->size, 8);
     entry->path = code_text(c, entry->path, 2, PATH_MOST);
     entry->link = code_text(c, entry->link, 2, PATH_MOST);
-    require(c, sparse <= 1 && entry_is_good(entry));
+    require(c, entry_is_good(entry));
 }
 
 static void code_extent(struct coder c, struct record *record)
