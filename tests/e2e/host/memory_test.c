@@ -319,37 +319,55 @@ TEST(memory__sender_has_a_hole)
 }
 
 /* Small messages lie in memory of the library's, and one in memory that is gone. All are posted
- * before any is sent: a unit that comes earlier is moved by this process, which the program's
- * signal tells (zcrp_wrap_msg). */
-TEST(memory__one_small_message_has_a_hole, .rows = 2)
+ * before any is sent. True if each ended as it should. */
+static bool move_around_hole(bool is_sender)
 {
     enum { SMALL = 64, COUNT = 5, BAD = 2 };
-    bool is_sender = _i == 0;
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
     uint8_t *hole = mmap(NULL, SMALL, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct zcrp_msg *bad = zcrp_wrap_msg(hole, SMALL), *in[COUNT], *out[COUNT];
+    bool is_right = true;
 
     meet(&e);
     for (unsigned i = 0; i < COUNT; i++) {
         in[i] = i == BAD && !is_sender ? bad : ends_empty(SMALL);
         out[i] = i == BAD && is_sender ? bad : ends_filled(SMALL, i);
-        ck_assert_int_eq(zcrp_submit(e.receiver, in[i], SMALL), 0);
+        is_right &= zcrp_submit(e.receiver, in[i], SMALL) == 0;
     }
     for (unsigned i = 0; i < COUNT; i++)
-        ck_assert_int_eq(zcrp_submit(e.sender, out[i], SMALL), 0);
+        is_right &= zcrp_submit(e.sender, out[i], SMALL) == 0;
     for (unsigned i = 0; i < COUNT; i++) {
-        ck_assert_int_eq(ends_wait(in[i]), i == BAD ? ZCRP_ERROR_FAULT : ZCRP_OK);
-        ck_assert((ends_wait(out[i]) == ZCRP_OK) == (i != BAD));
-        if (i != BAD)
-            ck_assert(pattern_holds(in[i]->buffer, SMALL, i));
+        is_right &= ends_wait(in[i]) == (i == BAD ? ZCRP_ERROR_FAULT : ZCRP_OK);
+        is_right &= (ends_wait(out[i]) == ZCRP_OK) == (i != BAD);
+        is_right &= i == BAD || pattern_holds(in[i]->buffer, SMALL, i);
     }
     ends_move(&e, SMALL, 7);
     for (unsigned i = 0; i < COUNT; i++) {
         zcrp_free_msg(in[i]);
         zcrp_free_msg(out[i]);
     }
-    ck_assert_int_eq(munmap(hole, SMALL), 0);
+    is_right &= munmap(hole, SMALL) == 0;
     ends_close(&e);
+    return is_right;
+}
+
+/* A unit that lands elsewhere is moved by the receiving process, and its program's signal tells of
+ * the hole then (zcrp_wrap_msg). That happens now and then, on a busy machine. */
+TEST(memory__one_small_message_has_a_hole, .rows = 2)
+{
+    enum { TRIES = 20 };
+    int status = SIGSEGV;
+
+    for (int i = 0; i < TRIES && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV; i++) {
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (child == 0) {
+            (void)signal(SIGSEGV, SIG_DFL); /* no sanitizer's */
+            _exit(move_around_hole(_i == 0) ? 0 : 1);
+        }
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+    }
+    ck_assert_msg(status == 0, "status %#x", (unsigned)status);
 }
 
 /* The receiver's is. */
