@@ -249,7 +249,7 @@ static void write_dead_port(char port[8])
 TEST(names__nobody_listens, .needs = can_enter)
 {
     const struct zcrp_options options =
-        house_options(&(struct zcrp_options){.connect_ns = ENDS_SECOND / 2});
+        house_options(&(struct zcrp_options){.connect_ns = 2 * ENDS_SECOND});
     struct zcrp_msg *m = zcrp_alloc_msg(MESSAGE);
     struct zcrp_connection *c;
     char port[8], text[128];
