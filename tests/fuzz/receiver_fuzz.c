@@ -166,6 +166,43 @@ static void take_all(struct run *r)
         CHECK(turn < TURNS_MOST);
 }
 
+/* ---- messages as a whole */
+
+static void land_whole(struct run *r)
+{
+    uint64_t in_session = script_near(&r->script, r->message);
+    uint32_t shape = script_u8(&r->script);
+    uint64_t size = shape / 2;
+    struct whole_place place;
+    if (r->is_planned)
+        land(r);
+    if (shape > 250)
+        in_session = UINT64_MAX - in_session;
+    if (receiver_whole(r->receiver, in_session, size, &place) != WHOLE_LANDS)
+        return;
+    for (uint64_t i = 0; i < size; i++)
+        place.buffer[i] = content((uint32_t)in_session, i);
+    if (shape % 2 == 0)
+        receiver_whole_landed(r->receiver, place.number, size);
+    else
+        receiver_whole_revoked(r->receiver, place.number, size);
+    receiver_on_wholes(r->receiver, r->now);
+}
+
+static void show_credit(struct run *r)
+{
+    uint32_t shape = script_u8(&r->script);
+    struct credit credit;
+    if (shape >= 192)
+        receiver_set_credit(r->receiver, r->now, shape % 2 == 0);
+    while (receiver_publish(r->receiver, shape, &credit))
+        CHECK(credit.size <= 5000);
+    if (shape < 32)
+        receiver_call(r->receiver);
+    else if (shape < 64)
+        receiver_call_soon(r->receiver, r->now);
+}
+
 /* ---- the clock */
 
 /* What is due is done, in a few turns. */
@@ -248,6 +285,16 @@ static void do_rarely(struct run *r)
         break;
     case 10:
         ask_offers(r);
+        break;
+    case 11:
+    case 12:
+    case 13:
+    case 14:
+        land_whole(r);
+        break;
+    case 15:
+    case 16:
+        show_credit(r);
         break;
     default:
         send_anything(r);

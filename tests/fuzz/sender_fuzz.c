@@ -150,6 +150,38 @@ static void take_events(struct run *r)
     }
 }
 
+/* ---- messages as a whole */
+
+static void put_whole(struct run *r)
+{
+    struct whole whole;
+    if (r->wholes == WHOLES || !sender_whole(r->sender, script_u8(&r->script), &whole))
+        return;
+    read_piece(r, &(struct iovec){.iov_base = (void *)whole.buffer, .iov_len = whole.size});
+    sender_put_whole(r->sender, &whole);
+    r->whole[r->wholes++] = whole.number;
+}
+
+/* Of one that went so, or of any other message. */
+static void hear_of_whole(struct run *r)
+{
+    uint32_t shape = script_u8(&r->script);
+    uint64_t number = r->wholes > 0 ? r->whole[shape % r->wholes] : shape;
+    if ((shape & 128) != 0)
+        sender_whole_came_back(r->sender, r->now, number ^ (shape & 64));
+    else
+        sender_whole_arrived(r->sender, r->now, number ^ (shape & 64));
+}
+
+static void hear_credit(struct run *r)
+{
+    uint64_t lacked;
+    uint64_t message = script_near(&r->script, r->message);
+    if ((message & 1) != 0 && sender_lacks_buffer(r->sender, &lacked))
+        message = lacked;
+    (void)sender_credit(r->sender, message, script_number(&r->script, 2));
+}
+
 /* ---- the clock */
 
 /* What is due is done in a few turns, and then there is nothing left but to send. */
@@ -250,6 +282,20 @@ static void do_rarely(struct run *r)
     case 14:
         hear_cookie(r);
         break;
+    case 15:
+    case 16:
+    case 17:
+    case 18:
+        put_whole(r);
+        break;
+    case 19:
+    case 20:
+        hear_of_whole(r);
+        break;
+    case 21:
+    case 22:
+        hear_credit(r);
+        break;
     default:
         hear_anything(r);
         break;
@@ -298,9 +344,11 @@ static void step(struct run *r)
     sender_check(r->sender);
 }
 
-/* Nobody answers any more. */
+/* Nobody answers any more, and what went as a whole comes back. */
 static void close_alone(struct run *r)
 {
+    for (uint32_t i = 0; i < r->wholes; i++)
+        sender_whole_came_back(r->sender, r->now, r->whole[i]);
     sender_close(r->sender, r->now);
     for (uint32_t i = 0; i < BURSTS; i++)
         leave(r, i, BURST_UNITS);

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { BURSTS = 2, BOUNDS = 12, DUE_MOST = 4, TURNS_MOST = 1000, UNIT_MOST = 1984 };
+enum { BURSTS = 2, BOUNDS = 12, DUE_MOST = 4, TURNS_MOST = 1000, UNIT_MOST = 1984, WHOLES = 64 };
 
 struct run {
     struct script script;
@@ -25,6 +25,8 @@ struct run {
     bool wants_offers;       /* a request was one that asks for them */
     struct burst burst[BURSTS];
     bool is_out[BURSTS];
+    uint64_t whole[WHOLES]; /* numbers of messages that went so */
+    uint32_t wholes;
     struct messages messages;
     volatile uint8_t read; /* what the kernel would make of it */
 };

@@ -12,7 +12,7 @@
 
 static const char NAME[] = "receiver";
 
-enum { TURNS_MOST = 10000, KEPT = 16, RESTS_EVERY = 64 };
+enum { TURNS_MOST = 10000, KEPT = 16, RESTS_EVERY = 64, DECLINED_ONE_IN = 16 };
 
 enum { LARGEST = 1 << 20 };                 /* buffer that a user makes because a peer says so */
 static const duration EXPECTS_FOR = SECOND; /* then the user posts what it would have posted */
@@ -28,10 +28,11 @@ static void create(struct host_receiver *h)
 }
 
 void host_receiver_init(struct host_receiver *h, struct scene *scene, struct link *back,
-                        const struct host_sender *peer, struct sealing *sealing)
+                        struct host_sender *peer, struct sealing *sealing)
 {
     *h = (struct host_receiver){.scene = scene,
                                 .sealing = sealing,
+                                .memory = peer->memory,
                                 .back = back,
                                 .peer = peer,
                                 .config = scene->setup->receiver,
@@ -287,6 +288,47 @@ static void drain(struct host_receiver *h)
     }
 }
 
+/* ---- memory */
+
+static void land_whole(struct host_receiver *h, const struct element *e)
+{
+    struct whole_place place;
+    enum whole_use use = receiver_whole(h->core, e->in_session, e->size, &place);
+    bool lands = use == WHOLE_LANDS && !chance_one_in(&h->scene->random, DECLINED_ONE_IN);
+    struct entry *entry = lands ? place.user : NULL;
+    uint32_t size = e->size;
+    if (lands && size > 0)
+        memcpy(place.buffer, e->bytes, size);
+    bool counts = whole_ring_end(h->memory, lands || use == WHOLE_OVER);
+    if (!lands)
+        return;
+    scene_tell(h->scene, NAME, "< message %" PRIu32 " as a whole%s", entry->index,
+               counts ? "" : ", taken back");
+    if (!counts) {
+        receiver_whole_revoked(h->core, place.number, size);
+        return;
+    }
+    shadow_on_arrived(&entry->shadow, 0, size);
+    receiver_whole_landed(h->core, place.number, size);
+}
+
+static void use_memory(struct host_receiver *h)
+{
+    const struct element *e;
+    struct credit credit;
+    bool is_wanted = false, any = false;
+    if (receiver_has_credit(h->core) != h->memory->is_here)
+        receiver_set_credit(h->core, h->scene->now, h->memory->is_here);
+    while (receiver_publish(h->core, WHOLE_RING_CREDIT, &credit))
+        is_wanted |= whole_ring_show(h->memory, &credit);
+    if (is_wanted)
+        receiver_call(h->core);
+    for (; !h->is_plan_out && (e = whole_ring_next(h->memory)) != NULL; any = true)
+        land_whole(h, e);
+    if (any)
+        receiver_on_wholes(h->core, h->scene->now);
+}
+
 /* ---- what goes back */
 
 static void learn_session(struct host_receiver *h, const struct burst *burst)
@@ -355,6 +397,7 @@ void host_receiver_run(struct host_receiver *h)
     if (is_gone(h) || host_receiver_awake_at(h, h->scene->now) > h->scene->now)
         return;
     act(h);
+    use_memory(h);
     if (receiver_deadline(h->core) <= h->scene->now)
         receiver_expire(h->core, h->scene->now);
     if (h->is_plan_out && h->lands <= h->scene->now)
@@ -365,6 +408,7 @@ void host_receiver_run(struct host_receiver *h)
     listen(h);
     drain(h);
     act(h);
+    use_memory(h);
     drain(h);
     send_control(h);
     rest(h);
@@ -378,5 +422,6 @@ instant host_receiver_next_at(const struct host_receiver *h)
     instant next = instant_earlier(user_next_at(&h->user), receiver_deadline(h->core));
     if (h->is_plan_out)
         return instant_earlier(next, h->lands);
-    return h->socket_last > h->socket_first ? h->scene->now : next;
+    bool has_something = h->socket_last > h->socket_first || whole_ring_next(h->memory) != NULL;
+    return has_something ? h->scene->now : next;
 }

@@ -17,7 +17,8 @@ struct parcel {
 
 struct host_receiver {
     struct scene *scene;
-    struct sealing *sealing; /* NULL: there are no keys */
+    struct sealing *sealing;   /* NULL: there are no keys */
+    struct whole_ring *memory; /* shared with the sender */
     struct link *back;
     const struct host_sender *peer;
     struct receiver *core;
@@ -46,7 +47,7 @@ struct host_receiver {
 };
 
 void host_receiver_init(struct host_receiver *h, struct scene *scene, struct link *back,
-                        const struct host_sender *peer, struct sealing *sealing);
+                        struct host_sender *peer, struct sealing *sealing);
 void host_receiver_fini(struct host_receiver *h);
 
 /* A datagram arrives; for struct link. */

@@ -14,6 +14,7 @@ enum {
     TURNS_MOST = 10000, /* of one kind at one instant: more is an endless loop */
     KEPT = 16,          /* messages that are over whose buffers are still looked after */
     RESTS_EVERY = 64,   /* steps */
+    UNITS_ONE_IN = 8,   /* messages that could go as a whole */
 };
 
 static void create(struct host_sender *h)
@@ -24,10 +25,13 @@ static void create(struct host_sender *h)
 }
 
 void host_sender_init(struct host_sender *h, struct scene *scene, struct link *out,
-                      struct sealing *sealing)
+                      struct whole_ring *memory, struct sealing *sealing)
 {
-    *h = (struct host_sender){
-        .scene = scene, .sealing = sealing, .out = out, .config = scene->setup->sender};
+    *h = (struct host_sender){.scene = scene,
+                              .sealing = sealing,
+                              .memory = memory,
+                              .out = out,
+                              .config = scene->setup->sender};
     for (int i = 0; i < FLIGHTS && sealing != NULL; i++)
         h->flight[i].envelope = malloc(sizeof(struct envelope));
     user_init(&h->user, scene, &scene->setup->submits, NAME);
@@ -53,6 +57,58 @@ bool host_sender_is_closed(const struct host_sender *h)
 static bool is_gone(const struct host_sender *h)
 {
     return h->scene->now >= h->user.habits->stop_at;
+}
+
+/* ---- memory */
+
+static void release(struct host_sender *h, uint64_t number, bool has_arrived)
+{
+    scene_tell(h->scene, NAME, "= message %" PRIu64 " %s", number,
+               has_arrived ? "arrived as a whole" : "came back");
+    if (has_arrived)
+        sender_whole_arrived(h->core, h->scene->now, number);
+    else
+        sender_whole_came_back(h->core, h->scene->now, number);
+}
+
+static void reap(struct host_sender *h)
+{
+    uint64_t number;
+    bool has_arrived;
+    while (whole_ring_reap(h->memory, &number, &has_arrived))
+        release(h, number, has_arrived);
+}
+
+static bool lacks_shown_buffer(struct host_sender *h, uint64_t *next, uint64_t *size)
+{
+    return h->memory->is_here && sender_lacks_buffer(h->core, next) &&
+           whole_ring_find_credit(h->memory, *next, size);
+}
+
+static void put(struct host_sender *h, const struct whole *whole)
+{
+    const struct entry *entry = whole->user;
+    uint32_t session = sender_pairing(h->core).session;
+    uint32_t number = (uint32_t)whole->in_session;
+    if (host_sender_index(h, session, number) == NO_MESSAGE && h->sessions < SESSIONS)
+        h->beginning[h->sessions++] =
+            (struct beginning){session, entry->index - (number - h->config.first_message)};
+    scene_tell(h->scene, NAME, "> message %" PRIu32 " as a whole", entry->index);
+    whole_ring_put(h->memory, whole);
+    sender_put_whole(h->core, whole);
+}
+
+/* Some of what could go as a whole goes in units. */
+static void use_memory(struct host_sender *h)
+{
+    uint64_t next, size;
+    struct whole whole;
+    reap(h);
+    while (lacks_shown_buffer(h, &next, &size) && sender_credit(h->core, next, size))
+        ;
+    while (whole_ring_has_room(h->memory) && sender_whole(h->core, WHOLE_RING_MOST, &whole) &&
+           !chance_one_in(&h->scene->random, UNITS_ONE_IN))
+        put(h, &whole);
 }
 
 /* ---- the user */
@@ -86,6 +142,9 @@ static void cancel(struct host_sender *h)
 {
     struct entry *entry;
     while ((entry = user_takes_back(&h->user)) != NULL) {
+        bool has_arrived;
+        if (whole_ring_take_back(h->memory, entry->number, &has_arrived))
+            release(h, entry->number, has_arrived);
         entry->was_cancelled = sender_cancel(h->core, h->scene->now, entry->number);
         scene_tell(h->scene, NAME, "- message %" PRIu32 " taken back%s", entry->index,
                    entry->was_cancelled ? "" : ": too late");
@@ -127,6 +186,7 @@ static void restart(struct host_sender *h)
     for (int i = 0; i < FLIGHTS; i++)
         h->flight[i].is_up = false;
     h->dead = *sender_counters(h->core);
+    whole_ring_forget(h->memory);
     free(h->core);
     h->lives++;
     create(h);
@@ -196,10 +256,13 @@ void host_sender_run(struct host_sender *h)
     act(h);
     expire(h);
     drain(h);
+    use_memory(h);
     host_sender_take_off(h);
     drain(h);
     act(h);
+    use_memory(h);
     host_sender_take_off(h);
+    drain(h);
     rest(h);
     check(h);
 }
@@ -232,6 +295,7 @@ void host_sender_deliver(void *host, const struct datagram *datagram)
         return;
     }
     scene_tell_datagram(h->scene, NAME, bytes, size, "<");
+    reap(h); /* what the peer had read when it said this */
     sender_receive(h->core, h->scene->now, bytes, size);
     drain(h);
     check(h);
@@ -241,8 +305,12 @@ instant host_sender_next_at(struct host_sender *h)
 {
     instant next = instant_earlier(user_next_at(&h->user), sender_deadline(h->core));
     bool is_free = false;
+    uint64_t lacked, size;
     if (is_gone(h))
         return NEVER;
+    next = instant_earlier(next, whole_ring_reaps_at(h->memory));
+    if (lacks_shown_buffer(h, &lacked, &size))
+        return h->scene->now;
     for (uint32_t i = 0; i < FLIGHTS; i++) {
         const struct flight *flight = &h->flight[i];
         if (flight->is_up)

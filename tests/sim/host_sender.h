@@ -6,6 +6,7 @@
 
 #include "sealing.h"
 #include "user.h"
+#include "whole_ring.h"
 
 enum { FLIGHTS = 2, SESSIONS = 64 };
 
@@ -34,7 +35,8 @@ struct beginning {
 
 struct host_sender {
     struct scene *scene;
-    struct sealing *sealing; /* NULL: there are no keys */
+    struct sealing *sealing;   /* NULL: there are no keys */
+    struct whole_ring *memory; /* shared with the receiver */
     struct link *out;
     struct sender *core;
     struct sender_config config;
@@ -52,7 +54,7 @@ struct host_sender {
 };
 
 void host_sender_init(struct host_sender *h, struct scene *scene, struct link *out,
-                      struct sealing *sealing);
+                      struct whole_ring *memory, struct sealing *sealing);
 void host_sender_fini(struct host_sender *h);
 
 /* A datagram arrives; for struct link. */

@@ -71,6 +71,7 @@ struct setup {
     uint32_t check_every;     /* steps from one full check to the next */
     uint32_t epoch_bits;      /* numbers that a key is for, as a power of two; 0: no keys */
     duration lie_every;       /* a stranger says to both that nobody listens there; 0: never */
+    bool has_memory;          /* that both share, for small messages (whole_ring.h) */
     bool may_fail;            /* messages may end for the network's reasons */
     bool is_corrupt;          /* bytes may be wrong: only safety is looked at */
     instant limit;            /* the run is over by then, or has failed */

@@ -28,7 +28,8 @@ struct world *world_create(const struct setup *setup, FILE *log)
     w->back.witness = on_sent_back;
     w->out.witness_of = w->back.witness_of = &w->scene;
     w->sealing = sealing_create(&w->scene);
-    host_sender_init(&w->sender, &w->scene, &w->out, w->sealing);
+    whole_ring_init(&w->memory, &w->scene);
+    host_sender_init(&w->sender, &w->scene, &w->out, &w->memory, w->sealing);
     host_receiver_init(&w->receiver, &w->scene, &w->back, &w->sender, w->sealing);
     return w;
 }
@@ -112,6 +113,7 @@ void world_step(struct world *w, instant now)
         link_run(&w->out);
     while (back_at(w) <= w->scene.now)
         link_run(&w->back);
+    whole_ring_tend(&w->memory, sender_pairing(w->sender.core), receiver_pairing(w->receiver.core));
     host_receiver_run(&w->receiver);
     host_sender_run(&w->sender);
     w->steps++;

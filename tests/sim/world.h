@@ -10,6 +10,7 @@ struct world {
     struct setup setup;
     struct scene scene;
     struct sealing *sealing; /* NULL: there are no keys */
+    struct whole_ring memory;
     struct link out;
     struct link back;
     struct host_sender sender;

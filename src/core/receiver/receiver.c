@@ -63,7 +63,7 @@ size_t receiver_rest(struct receiver *r)
 
 bool receiver_times_post(const struct receiver *r)
 {
-    return messages_in_is_idle(&r->messages) || receiver_timer_times_post(r);
+    return messages_in_is_idle(&r->messages) || (!r->has_credit && receiver_timer_times_post(r));
 }
 
 bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer, uint64_t size,
@@ -81,6 +81,8 @@ bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer,
     *number = message->number;
     if (was_idle)
         receiver_timer_on_outstanding(&r->timer, now);
+    if (r->has_credit)
+        return true; /* it is published */
     receiver_timer_on_posted(&r->timer, now, r);
     if (receiver_timer_is_urgent(r))
         receiver_announce_new(r);

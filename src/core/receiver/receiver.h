@@ -47,6 +47,7 @@ struct receiver_config {
 
 struct receiver_counters {
     uint64_t bytes;    /* of data accepted */
+    uint64_t wholes;   /* messages that came as a whole */
     uint64_t units;    /* accepted: something of them was missing */
     uint64_t in_place; /* of those, landed where they belong */
     uint64_t moved;    /* of those, moved */
@@ -164,6 +165,56 @@ instant receiver_acks_at(const struct receiver *r);
 
 /* The next event; false if there is none, or a plan is out, or it is held. */
 bool receiver_event(struct receiver *r, struct event *event);
+
+/* ---- messages as a whole (sender.h) ---- */
+
+enum whole_use {
+    WHOLE_LANDS,    /* its bytes belong into the buffer, */
+    WHOLE_OVER,     /* or nowhere, because the message is over, */
+    WHOLE_DECLINED, /* or the sender is to send it in units, which shows why */
+};
+
+/* Where a message lands that has come as a whole. */
+struct whole_place {
+    uint64_t number; /* this machine's */
+    void *user;
+    uint8_t *buffer;
+};
+
+/* One has come, of `size` bytes, by its number in the session. The place is good only for one that
+ * LANDS. No plan is out (CHECKed). */
+enum whole_use receiver_whole(struct receiver *r, uint64_t in_session, uint64_t size,
+                              struct whole_place *place);
+
+/* All its bytes are at their place, so it has ended; or some may be, and it was taken back. */
+void receiver_whole_landed(struct receiver *r, uint64_t number, uint64_t size);
+void receiver_whole_revoked(struct receiver *r, uint64_t number, uint64_t size);
+
+/* Some have landed: the sender was heard of. */
+void receiver_on_wholes(struct receiver *r, instant now);
+
+/* A buffer for the message of this number in the session. */
+struct credit {
+    uint64_t in_session;
+    uint64_t size;
+    void *user;
+};
+
+/* From now on the sender reads in memory what is posted, or not any more. While it does, what is
+ * posted needs no request: whoever posts takes it from receiver_publish. What the sender may not
+ * know is requested all the same by the time, and when it stops. */
+void receiver_set_credit(struct receiver *r, instant now, bool has_credit);
+
+bool receiver_has_credit(const struct receiver *r);
+
+/* The next buffer that was not announced, which counts as announced from now on; false if there is
+ * none, or it is `most` messages or more behind the oldest. */
+bool receiver_publish(struct receiver *r, uint64_t most, struct credit *credit);
+
+/* The sender has something to send and no buffer: it is asked for all that it may not know of, with
+ * the next take, or as soon as something is due. */
+void receiver_call(struct receiver *r);
+void receiver_call_soon(struct receiver *r, instant now);
 
 /* Somebody may still write to memory that was planned, or not any more. Meanwhile there is no
  * event, and nothing is to be planned. */

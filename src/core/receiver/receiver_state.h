@@ -83,6 +83,7 @@ struct receiver {
     struct receiver_counters counters;
     struct secret secret;
     enum receiver_phase phase;
+    bool has_credit;         /* the sender reads what is posted (receiver_set_credit) */
     bool is_replaced;        /* it stays, and its sender's place is another's */
     bool is_agreed;          /* both ends know of the end (receiver_agree_close) */
     enum outcome told;       /* it stays: see receiver_told */

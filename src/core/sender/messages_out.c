@@ -186,6 +186,7 @@ void messages_out_refuse(struct messages_out *m, struct message_out *message, ui
     m->live--;
     message->reason = reason;
     message->is_cut = false;
+    message->is_whole = false;
     message->units_out = 0;
     make_ready(m, message);
 }

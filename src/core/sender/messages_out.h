@@ -46,6 +46,7 @@ struct message_out {
     enum message_out_state state;
     enum outcome outcome; /* decided unless LIVE */
     bool is_cut;          /* every unit was taken once (0 bytes are one unit, and so is VOID) */
+    bool is_whole;        /* its only unit is out, and is no datagram (sender_take_whole) */
     bool is_ready;        /* its event is in the queue, or was taken */
     bool is_told;         /* its event was taken */
     uint8_t reason;       /* enum void_reason, in state VOID */

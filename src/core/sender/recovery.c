@@ -11,7 +11,7 @@ enum {
 
 struct recovery_arrays recovery_take_arrays(struct arena *arena, uint32_t units, uint32_t messages)
 {
-    struct recovery_arrays arrays = {.repeats = arena_round_up(units + messages),
+    struct recovery_arrays arrays = {.repeats = arena_round_up(units + 2 * messages),
                                      .watched = (uint32_t)greater(units, WATCHED_LEAST)};
     arrays.in_transit = arena_table(arena, FEW_UNITS, units, sizeof(struct transit_unit));
     arrays.to_send = arena_reserve(arena, arrays.repeats, sizeof(struct fragment));
@@ -146,6 +146,53 @@ static void give_up(struct recovery *r, uint64_t seq, const struct transit_unit 
                                      .is_probed = is_probed};
     units_given_up_put(&r->given_up, &given_up);
     requeue(r, seq, unit, seq);
+}
+
+struct message_out *recovery_whole(struct recovery *r, uint32_t most)
+{
+    struct fragment head;
+    bool is_whole = recovery_head(r, most, &head) && !head.is_repeat && !head.is_void &&
+                    head.offset == 0 && head.is_last;
+    return is_whole ? head.source : NULL;
+}
+
+void recovery_put_whole(struct message_out *message)
+{
+    CHECK(message->cut == 0 && message->units_out == 0 && !message->is_cut);
+    message->cut = message->size;
+    message->is_cut = true;
+    message->units_out = 1;
+    message->is_whole = true;
+}
+
+/* NULL: it is over, or was taken back meanwhile. */
+static struct message_out *take_whole(struct recovery *r, uint64_t number)
+{
+    struct message_out *message = messages_out_find_for(r->to_send.messages, number, false);
+    if (message == NULL || !message->is_whole)
+        return NULL;
+    message->is_whole = false;
+    return message;
+}
+
+void recovery_whole_arrived(struct recovery *r, uint64_t number)
+{
+    if (take_whole(r, number) != NULL)
+        messages_out_on_arrived(r->to_send.messages, number, false, 1);
+}
+
+bool recovery_whole_came_back(struct recovery *r, uint64_t number)
+{
+    const struct message_out *message = take_whole(r, number);
+    if (message == NULL)
+        return false;
+    const struct fragment again = {.message = number,
+                                   .length = (uint32_t)message->size,
+                                   .is_last = true,
+                                   .is_repeat = true,
+                                   .predecessor = UNIT_NEVER_SENT};
+    units_to_send_repeat(&r->to_send, &again);
+    return true;
 }
 
 bool recovery_repeat(struct recovery *r, uint64_t *seq, uint32_t *data)
@@ -302,8 +349,10 @@ static void check_units_out(const struct recovery *r)
     }
     for (uint64_t n = messages->base; n < messages->next; n++) {
         const struct message_out *m = messages_out_find(messages, n);
-        if (m != NULL && m->state != MESSAGE_OUT_ENDED)
-            expected += m->units_out;
+        if (m == NULL || m->state == MESSAGE_OUT_ENDED)
+            continue;
+        expected += m->units_out;
+        counted += m->is_whole;
     }
     CHECK(counted == expected);
 }

@@ -16,9 +16,14 @@
  * An acknowledgement is worked off in these steps: begin_ack; for each interval on_gap, or late and
  * acknowledge; cancel; end_ack; lose; end_gaps.
  *
- * I1  a message's unit is cut, in transit or to be repeated exactly once at any time.
+ * A message may also go as a whole, beside all this, where nothing is lost (recovery_put_whole). It
+ * counts as one unit that is out, and comes back as a repeat, or arrives.
+ *
+ * I1  a message's unit is cut, in transit, out as a whole or to be repeated exactly once at any
+ *     time.
  * I2  repeats of data + units in transit <= capacity of the ring in transit, or one more when units
- *     were made smaller; notices of refused messages are beside. (CHECKed: the queue's own size.)
+ *     were made smaller; notices of refused messages, and messages that came back as a whole, are
+ *     beside, one a message of each. (CHECKed: the queue's own size.)
  * I3  the invariants of the parts.
  * I4  newest <= the next number to be sent. */
 #ifndef ZCRP_CORE_RECOVERY_H
@@ -100,6 +105,17 @@ static inline uint64_t recovery_room(const struct recovery *r, const struct frag
 /* Moves the first `count` units of the head's row into transit. Returns the first one's sequence
  * number; the others follow. */
 uint64_t recovery_put(struct recovery *r, instant now, const struct fragment *head, uint32_t count);
+
+/* The next message, if it may go as a whole: nothing is to be sent before it, nothing of it was, it
+ * has a buffer at the receiver, and `most` bytes at most. Else NULL. */
+struct message_out *recovery_whole(struct recovery *r, uint32_t most);
+
+/* That message is out as a whole. Then it has arrived; or it comes back, and is sent in units, but
+ * for one that is over, or was taken back meanwhile: of that nothing is left to do. True if it is
+ * to be sent again. */
+void recovery_put_whole(struct message_out *message);
+void recovery_whole_arrived(struct recovery *r, uint64_t number);
+bool recovery_whole_came_back(struct recovery *r, uint64_t number);
 
 /* A burst with numbers from `first_seq` on has left; `timeout` is the probe timeout. */
 void recovery_on_burst(struct recovery *r, instant now, uint64_t first_seq, duration timeout);

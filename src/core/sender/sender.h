@@ -67,6 +67,7 @@ struct sender_counters {
     uint64_t acks, requests, hellos, offers;
     uint64_t path_probes, path_answers; /* of larger units, sent and answered */
     uint64_t path_falls;                /* the path took large units no more, without a word */
+    uint64_t wholes;                    /* messages that went as a whole */
     uint64_t left_out;                  /* sequence numbers */
     uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_number;
     uint64_t table_full; /* submits refused */
@@ -123,6 +124,38 @@ void sender_let_go(struct sender *s, uint64_t message);
 
 /* Is the message's outcome known already, or is it over? */
 bool sender_is_decided(struct sender *s, uint64_t number);
+
+/* ---- messages as a whole ----
+ *
+ * Where both ends share memory that loses nothing, a small message may go as a whole, beside
+ * everything else: it is no datagram, has no sequence number, and nothing acknowledges it. It comes
+ * back if the receiver declines it, or does not read, and is then sent in units. */
+
+struct whole {
+    uint64_t number;     /* this machine's */
+    uint64_t in_session; /* the same, counted from the session's first: the peer's is the same */
+    void *user;
+    const uint8_t *buffer;
+    uint64_t size;
+};
+
+/* The next message, if it may go as a whole: it has `most` bytes at most, a buffer at the receiver,
+ * and nothing is to be sent before it. False if not. O(1) but for repeats of what is over. */
+bool sender_whole(struct sender *s, uint32_t most, struct whole *whole);
+
+/* That message goes so; its buffer is not read any more. */
+void sender_put_whole(struct sender *s, const struct whole *whole);
+
+/* The receiver has taken it; or it comes back. Nothing happens if it is over meanwhile. */
+void sender_whole_arrived(struct sender *s, instant now, uint64_t number);
+void sender_whole_came_back(struct sender *s, instant now, uint64_t number);
+
+/* Credit: the receiver has a buffer of `size` for the message of this number in the session. False
+ * if it is too far ahead to be kept. */
+bool sender_credit(struct sender *s, uint64_t in_session, uint64_t size);
+
+/* Which buffer the sender needs next, because something is to be sent; false if none. */
+bool sender_lacks_buffer(struct sender *s, uint64_t *in_session);
 
 /* From now on units go straight to the receiver's memory, or by the network again: without a path
  * there is nothing to control but how much is in transit. */

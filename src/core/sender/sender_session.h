@@ -70,7 +70,7 @@ struct sender_session {
     uint32_t due;           /* set of enum session_hello */
     uint16_t marks;         /* of congestion in this session, as the receiver counts them */
     bool wants_offers;      /* this receiver asks how large messages are that have no buffer */
-    bool has_sent;          /* a unit was sent in this session */
+    bool has_sent;          /* a unit was sent in this session, or a message as a whole */
     bool has_closed;        /* the peer was told of the close in this session */
     bool has_shown_cookie;  /* a receiver may have bound the tag */
     bool was_paired;        /* once, in any session */

@@ -6,6 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* MEMORY: small messages cross memory that both share, as a whole, and it comes and goes. */
+enum { BY_SENDER = 1, BY_RECEIVER = 2, BOTH = BY_SENDER | BY_RECEIVER, KEYED = 4, MEMORY = 8 };
+
 /* A lively conversation over a bad link. */
 static struct setup lively(uint64_t seed)
 {
@@ -24,8 +27,8 @@ static struct setup lively(uint64_t seed)
 
 static struct setup too_large(uint64_t seed, uint32_t parameter)
 {
-    (void)parameter;
     struct setup setup = lively(seed);
+    setup.has_memory = (parameter & MEMORY) != 0;
     setup.smaller_one_in = 3;
     setup.larger_one_in = 3;
     return setup;
@@ -62,11 +65,10 @@ static bool were_offered(struct world *w, uint32_t parameter)
                         "only %" PRIu32 " of %" PRIu32 " were offered", offered, asked);
 }
 
-enum { BY_SENDER = 1, BY_RECEIVER = 2, KEYED = 4 };
-
 static struct setup cancels(uint64_t seed, uint32_t parameter)
 {
     struct setup setup = lively(seed);
+    setup.has_memory = (parameter & MEMORY) != 0;
     setup.smaller_one_in = 5;
     setup.submits.cancel_one_in = (parameter & BY_SENDER) != 0 ? 3 : 0;
     setup.posts.cancel_one_in = (parameter & BY_RECEIVER) != 0 ? 3 : 0;
@@ -79,6 +81,7 @@ static struct setup closes(uint64_t seed, uint32_t parameter)
     struct setup setup = lively(seed);
     uint64_t random = seed;
     setup.may_fail = true;
+    setup.has_memory = (parameter & MEMORY) != 0;
     if ((parameter & BY_SENDER) != 0)
         setup.submits.close_at = (instant)(random_next(&random) % 60) * MILLISECOND;
     if ((parameter & BY_RECEIVER) != 0)
@@ -93,6 +96,7 @@ static struct setup restarts(uint64_t seed, uint32_t parameter)
     struct setup setup = lively(seed);
     uint64_t random = seed;
     setup.may_fail = true;
+    setup.has_memory = (parameter & MEMORY) != 0;
     setup.sizes = SIZES_LARGE;
     setup.submits.messages = setup.posts.messages = 400;
     setup.larger_one_in = 2;
@@ -350,6 +354,14 @@ const struct scenario scenarios_of_endings[] = {
     {"restart of the sender", restarts, has_recovered, BY_SENDER, 50, 0, 0},
     {"restart of the receiver", restarts, has_recovered, BY_RECEIVER, 50, 0, 0},
     {"restart of both", restarts, has_recovered, BY_SENDER | BY_RECEIVER, 50, 0, 0},
+    {"too small and too large, memory", too_large, NULL, MEMORY, 50, 0, 0},
+    {"cancels by the sender, memory", cancels, NULL, BY_SENDER | MEMORY, 50, 0, 0},
+    {"cancels by both, memory", cancels, NULL, BOTH | MEMORY, 50, 0, 0},
+    {"close by the sender, memory", closes, NULL, BY_SENDER | MEMORY, 50, 0, 0},
+    {"close by the receiver, memory", closes, NULL, BY_RECEIVER | MEMORY, 50, 0, 0},
+    {"restart of the sender, memory", restarts, has_recovered, BY_SENDER | MEMORY, 50, 0, 0},
+    {"restart of the receiver, memory", restarts, has_recovered, BY_RECEIVER | MEMORY, 50, 0, 0},
+    {"restart of both, memory", restarts, has_recovered, BOTH | MEMORY, 50, 0, 0},
     {"sender is gone", gone, is_in_time, BY_SENDER, 10, 0, 0},
     {"receiver is gone", gone, is_in_time, BY_RECEIVER, 10, 0, 0},
     {"sender is killed", killed, is_soon, BY_SENDER, 10, 0, 0},

@@ -104,6 +104,22 @@ static struct setup everything_sealed(uint64_t seed, uint32_t parameter)
     return setup;
 }
 
+/* Beside a memory that both ends share, which comes and goes: small messages cross it as a whole.
+ */
+static struct setup everything_in_memory(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = everything(seed, parameter);
+    setup.has_memory = true;
+    return setup;
+}
+
+static struct setup everything_sealed_in_memory(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = everything_sealed(seed, parameter);
+    setup.has_memory = true;
+    return setup;
+}
+
 const struct scenario scenarios_of_everything[] = {
     {"everything", everything, NULL, 0, 100, 0, 0},
     {"everything, from 2^16 - 3", everything, NULL, (1u << 16) - 3, 50, 0, 0},
@@ -111,5 +127,8 @@ const struct scenario scenarios_of_everything[] = {
     {"everything, from 2^32 - 3", everything, NULL, UINT32_MAX - 2, 50, 0, 0},
     {"everything, with keys", everything_sealed, NULL, 0, 100, 0, 0},
     {"everything, with keys, from 2^32 - 3", everything_sealed, NULL, UINT32_MAX - 2, 50, 0, 0},
+    {"everything, and memory", everything_in_memory, NULL, 0, 100, 0, 0},
+    {"everything, and memory, from 2^32 - 3", everything_in_memory, NULL, UINT32_MAX - 2, 50, 0, 0},
+    {"everything, and memory, with keys", everything_sealed_in_memory, NULL, 0, 50, 0, 0},
     {.name = NULL},
 };

@@ -1,0 +1,107 @@
+/* Messages that come as a whole, and the credit that lets them. */
+#include "core/check.h"
+#include "core/number.h"
+#include "receiver_steps.h"
+
+/* ---- landing ---- */
+
+static bool may_land(const struct message_in *message, uint64_t size)
+{
+    return message->state == MESSAGE_IN_POSTED && size <= message->size &&
+           (!message->is_length_known || message->length == size);
+}
+
+enum whole_use receiver_whole(struct receiver *r, uint64_t in_session, uint64_t size,
+                              struct whole_place *place)
+{
+    uint64_t number = r->session.message_base + in_session;
+    CHECK(!r->is_planned);
+    if (!receiver_session_is_bound(&r->session) || r->phase != RECEIVER_OPEN || r->is_held ||
+        number < in_session || number >= r->messages.next)
+        return WHOLE_DECLINED;
+    const struct message_in *message = messages_in_find(&r->messages, number);
+    if (message == NULL || message->state == MESSAGE_IN_ENDED) {
+        r->counters.drop_duplicate++;
+        return WHOLE_OVER;
+    }
+    if (!may_land(message, size))
+        return WHOLE_DECLINED;
+    *place =
+        (struct whole_place){.number = number, .user = message->user, .buffer = message->buffer};
+    return WHOLE_LANDS;
+}
+
+static struct message_in *find_posted(struct receiver *r, uint64_t number)
+{
+    struct message_in *message = messages_in_find(&r->messages, number);
+    CHECK(message != NULL && message->state == MESSAGE_IN_POSTED);
+    return message;
+}
+
+/* Where something of it had come before, that may lie behind its end. */
+void receiver_whole_landed(struct receiver *r, uint64_t number, uint64_t size)
+{
+    struct message_in *message = find_posted(r, number);
+    if (message->missing.bytes < message->size)
+        message->scribbled = message->size;
+    message->is_length_known = true;
+    message->length = size;
+    messages_in_end(&r->messages, message, OUTCOME_OK);
+    r->session.has_units = true;
+    r->session.known = greater(r->session.known, number + 1);
+    r->counters.wholes++;
+    r->counters.bytes += size;
+}
+
+void receiver_whole_revoked(struct receiver *r, uint64_t number, uint64_t size)
+{
+    struct message_in *message = find_posted(r, number);
+    message->scribbled = greater(message->scribbled, size);
+}
+
+void receiver_on_wholes(struct receiver *r, instant now)
+{
+    receiver_hear(r, now);
+    receiver_timer_on_known(&r->timer, now, r);
+}
+
+/* ---- credit ---- */
+
+void receiver_set_credit(struct receiver *r, instant now, bool has_credit)
+{
+    if (r->has_credit && !has_credit)
+        receiver_call_soon(r, now);
+    r->has_credit = has_credit;
+}
+
+bool receiver_has_credit(const struct receiver *r)
+{
+    return r->has_credit;
+}
+
+bool receiver_publish(struct receiver *r, uint64_t most, struct credit *credit)
+{
+    uint64_t *next = &r->session.requested;
+    if (!r->has_credit || !receiver_session_is_bound(&r->session) || r->phase != RECEIVER_OPEN)
+        return false;
+    for (; *next < r->messages.next && *next - lesser(r->messages.base, *next) < most; ++*next) {
+        const struct message_in *message = messages_in_find(&r->messages, *next);
+        if (message == NULL || message->state != MESSAGE_IN_POSTED)
+            continue; /* what was withdrawn is requested */
+        *credit = (struct credit){.in_session = (*next)++ - r->session.message_base,
+                                  .size = message->size,
+                                  .user = message->user};
+        return true;
+    }
+    return false;
+}
+
+void receiver_call(struct receiver *r)
+{
+    receiver_announce(r, receiver_unknown(r));
+}
+
+void receiver_call_soon(struct receiver *r, instant now)
+{
+    receiver_timer_on_ask(&r->timer, now);
+}

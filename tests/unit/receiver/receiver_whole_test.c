@@ -1,0 +1,254 @@
+/* Messages that come as a whole, beside the units, and the credit for them. */
+#include "receiver_rig.h"
+
+#include "../../support/suite.h"
+
+enum { SIZE = 4 * RIG_DATA };
+
+static void setup(void)
+{
+    receiver_rig_init();
+    memset(rig.buffer[0], 0x5A, RIG_BUFFER);
+    receiver_rig_start(2, SIZE);
+}
+
+FIXTURE(setup, receiver_rig_fini)
+
+/* The message of this number in the session comes as a whole, and lands. */
+static void land_whole(uint64_t in_session, uint64_t size)
+{
+    struct whole_place place;
+
+    ck_assert_int_eq(receiver_whole(rig.r, in_session, size, &place), WHOLE_LANDS);
+    ck_assert_ptr_eq(place.buffer, rig.buffer[place.number]);
+    for (uint64_t i = 0; i < size; i++)
+        place.buffer[i] = receiver_rig_byte(place.number, i);
+    receiver_whole_landed(rig.r, place.number, size);
+    receiver_check(rig.r);
+}
+
+static void expect_use(uint64_t in_session, uint64_t size, enum whole_use use)
+{
+    struct whole_place place;
+    ck_assert_int_eq(receiver_whole(rig.r, in_session, size, &place), use);
+    receiver_check(rig.r);
+}
+
+TEST(receiver_whole__lands)
+{
+    land_whole(0, 100);
+    receiver_rig_expect_message(0, 100);
+    land_whole(1, 0);
+    receiver_rig_expect_message(1, 0);
+    receiver_rig_expect_no_event();
+    ck_assert_uint_eq(receiver_counters(rig.r)->wholes, 2);
+    ck_assert_uint_eq(receiver_counters(rig.r)->bytes, 100);
+    for (uint32_t i = 100; i < RIG_BUFFER; i++)
+        ck_assert_uint_eq(rig.buffer[0][i], 0x5A); /* the user's own */
+}
+
+/* Each number is good at any time: the sender keeps the order. */
+TEST(receiver_whole__in_another_order)
+{
+    land_whole(1, 10);
+    land_whole(0, 20);
+    receiver_rig_expect_message(1, 10);
+    receiver_rig_expect_message(0, 20);
+}
+
+TEST(receiver_whole__that_is_over)
+{
+    land_whole(0, 10);
+    expect_use(0, 10, WHOLE_OVER); /* its event was not taken */
+    receiver_rig_expect_message(0, 10);
+    expect_use(0, 10, WHOLE_OVER);
+    receiver_rig_expect_no_event();
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 2);
+}
+
+TEST(receiver_whole__declined)
+{
+    expect_use(0, SIZE + 1, WHOLE_DECLINED);
+    expect_use(2, 1, WHOLE_DECLINED); /* never posted */
+    expect_use(UINT64_MAX, 1, WHOLE_DECLINED);
+    expect_use(UINT64_MAX / 2, 1, WHOLE_DECLINED);
+    ck_assert(receiver_cancel(rig.r, rig.now, 1));
+    expect_use(1, 1, WHOLE_DECLINED);
+    receiver_rig_expect_end(OUTCOME_CANCELLED);
+    expect_use(1, 1, WHOLE_DECLINED);
+    land_whole(0, 1);
+}
+
+TEST(receiver_whole__held)
+{
+    receiver_hold(rig.r, true);
+    expect_use(0, 1, WHOLE_DECLINED);
+    receiver_hold(rig.r, false);
+    land_whole(0, 1);
+}
+
+TEST(receiver_whole__closing)
+{
+    receiver_close(rig.r, rig.now);
+    expect_use(0, 1, WHOLE_DECLINED);
+    receiver_rig_expect_end(OUTCOME_CLOSED);
+    receiver_rig_expect_end(OUTCOME_CLOSED);
+}
+
+TEST(receiver_whole__without_a_session)
+{
+    receiver_fail(rig.r, rig.now, OUTCOME_SILENT);
+    expect_use(0, 1, WHOLE_DECLINED);
+    receiver_rig_expect_end(OUTCOME_SILENT);
+    receiver_rig_expect_end(OUTCOME_SILENT);
+}
+
+/* ---- beside units ---- */
+
+/* A sender that falls back may have sent some before; what came counts once. */
+TEST(receiver_whole__and_units_of_it)
+{
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    land_whole(0, 3 * RIG_DATA);
+    receiver_rig_expect_message(0, 3 * RIG_DATA);
+    receiver_rig_land_unit(receiver_rig_unit(1, 0, RIG_DATA));
+    receiver_rig_land_unit(receiver_rig_last(2, 0, 2 * RIG_DATA, RIG_DATA));
+    receiver_rig_expect_no_event();
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 2);
+}
+
+/* A sender that contradicts itself: behind the end nothing stays. */
+TEST(receiver_whole__shorter_than_its_units)
+{
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 2 * RIG_DATA));
+    land_whole(0, 10);
+    receiver_rig_expect_message(0, 10);
+    for (uint32_t i = 10; i < SIZE; i++)
+        ck_assert_uint_eq(rig.buffer[0][i], 0);
+}
+
+TEST(receiver_whole__of_another_length)
+{
+    receiver_rig_land_unit(receiver_rig_last(0, 0, RIG_DATA, 10));
+    expect_use(0, RIG_DATA, WHOLE_DECLINED);
+    expect_use(0, RIG_DATA + 11, WHOLE_DECLINED);
+    land_whole(0, RIG_DATA + 10);
+    receiver_rig_expect_message(0, RIG_DATA + 10);
+}
+
+/* It was taken back while its bytes were copied, which are none of the message's. */
+TEST(receiver_whole__revoked)
+{
+    struct whole_place place;
+
+    ck_assert_int_eq(receiver_whole(rig.r, 0, 100, &place), WHOLE_LANDS);
+    memset(place.buffer, 0xEE, 100);
+    receiver_whole_revoked(rig.r, place.number, 100);
+    receiver_rig_expect_no_event();
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 10));
+    receiver_rig_expect_message(0, 10);
+    for (uint32_t i = 10; i < 100; i++)
+        ck_assert_uint_eq(rig.buffer[0][i], 0);
+    ck_assert_uint_eq(rig.buffer[0][100 + TRAILER_BYTES], 0x5A);
+}
+
+/* The sender was heard of, knows of the message, and is one that has begun. */
+TEST(receiver_whole__is_a_sign_of_life)
+{
+    rig.now += 9 * SECOND;
+    land_whole(0, 10);
+    land_whole(1, 10);
+    receiver_on_wholes(rig.r, rig.now);
+    receiver_rig_expect_message(0, 10);
+    receiver_rig_expect_message(1, 10);
+    receiver_rig_post(SIZE);
+    rig.now += 9 * SECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect_no_event();
+    receiver_rig_expect("request 2*1=256");
+    receiver_rig_bind_tag(RIG_TAG + 1, "request"); /* another sender */
+    receiver_rig_expect_end(OUTCOME_RESTARTED);
+}
+
+/* ---- credit ---- */
+
+static void expect_credit(uint64_t in_session, uint64_t size)
+{
+    struct credit credit;
+
+    ck_assert(receiver_publish(rig.r, 8, &credit));
+    ck_assert_uint_eq(credit.in_session, in_session);
+    ck_assert_uint_eq(credit.size, size);
+    receiver_check(rig.r);
+}
+
+static void expect_no_credit(void)
+{
+    struct credit credit;
+    ck_assert(!receiver_publish(rig.r, 8, &credit));
+}
+
+TEST(receiver_publish__what_is_posted)
+{
+    receiver_rig_post(10);
+    receiver_rig_expect("request 0*2=256 2*1=10"); /* without credit */
+    expect_no_credit();
+    receiver_set_credit(rig.r, rig.now, true);
+    expect_no_credit();
+    receiver_rig_post(20);
+    receiver_rig_post(30);
+    receiver_rig_expect_silence();
+    expect_credit(3, 20);
+    expect_credit(4, 30);
+    expect_no_credit();
+    receiver_rig_expect_silence();
+}
+
+TEST(receiver_publish__no_more_than_there_is_room_for)
+{
+    receiver_set_credit(rig.r, rig.now, true);
+    for (int i = 0; i < 10; i++)
+        receiver_rig_post(10);
+    for (uint64_t n = 2; n < 8; n++)
+        expect_credit(n, 10);
+    expect_no_credit();
+    land_whole(0, 1);
+    receiver_rig_expect_message(0, 1);
+    expect_credit(8, 10);
+    expect_no_credit();
+}
+
+TEST(receiver_publish__not_what_was_withdrawn)
+{
+    receiver_set_credit(rig.r, rig.now, true);
+    receiver_rig_post(10);
+    receiver_rig_post(20);
+    ck_assert(receiver_cancel(rig.r, rig.now, 2));
+    receiver_rig_expect_end(OUTCOME_CANCELLED);
+    expect_credit(3, 20);
+    receiver_rig_expect("request 2*1=withdrawn 3*1=20");
+}
+
+/* A sender that may not read any more is told of all that it may not know. */
+TEST(receiver_set_credit__ends)
+{
+    receiver_set_credit(rig.r, rig.now, true);
+    receiver_rig_post(10);
+    expect_credit(2, 10);
+    rig.now += MILLISECOND;
+    receiver_set_credit(rig.r, rig.now, false);
+    receiver_rig_wait(0);
+    receiver_rig_expect("request 0*2=256 2*1=10");
+}
+
+TEST(receiver_call__says_what_the_sender_may_not_know)
+{
+    receiver_set_credit(rig.r, rig.now, true);
+    receiver_rig_post(10);
+    expect_credit(2, 10);
+    receiver_call(rig.r);
+    receiver_rig_expect("request 0*2=256 2*1=10");
+    receiver_call_soon(rig.r, rig.now + 5);
+    receiver_rig_wait(5);
+    receiver_rig_expect("request 0*2=256 2*1=10");
+}

@@ -1,0 +1,382 @@
+/* Messages that go as a whole, beside the units: which may, and what becomes of them. */
+#include "sender_rig.h"
+
+#include "../../support/random.h"
+#include "../../support/suite.h"
+
+enum { MOST = 200, LARGE = MOST + 1 };
+
+FIXTURE(sender_rig_start, sender_rig_fini)
+
+/* The next message goes as a whole, which has this number in the session and so many bytes. */
+static uint64_t put(uint64_t in_session, uint64_t size)
+{
+    struct whole whole;
+
+    ck_assert(sender_whole(rig.s, MOST, &whole));
+    ck_assert_uint_eq(whole.in_session, in_session);
+    ck_assert_uint_eq(whole.size, size);
+    sender_put_whole(rig.s, &whole);
+    sender_check(rig.s);
+    return whole.number;
+}
+
+static void expect_none(void)
+{
+    struct whole whole;
+    ck_assert(!sender_whole(rig.s, MOST, &whole));
+}
+
+static void arrive(uint64_t number)
+{
+    sender_whole_arrived(rig.s, rig.now, number);
+    sender_check(rig.s);
+}
+
+static void come_back(uint64_t number)
+{
+    sender_whole_came_back(rig.s, rig.now, number);
+    sender_check(rig.s);
+}
+
+TEST(sender_whole__arrives)
+{
+    sender_rig_submit(100);
+    sender_rig_pair(1, 100);
+    uint64_t number = put(0, 100);
+    expect_none();
+    sender_rig_expect_nothing();
+    sender_rig_expect_no_event();
+    arrive(number);
+    sender_rig_expect_event(OUTCOME_OK, 100);
+    ck_assert_uint_eq(sender_counters(rig.s)->bytes, 100);
+    ck_assert_uint_eq(sender_counters(rig.s)->wholes, 1);
+    ck_assert_uint_eq(sender_counters(rig.s)->units, 0);
+}
+
+TEST(sender_whole__of_no_bytes)
+{
+    sender_rig_submit(0);
+    sender_rig_pair(1, 0);
+    arrive(put(0, 0));
+    sender_rig_expect_event(OUTCOME_OK, 0);
+}
+
+TEST(sender_whole__only_up_to_a_size)
+{
+    sender_rig_submit(MOST);
+    sender_rig_submit(LARGE);
+    sender_rig_submit(1);
+    sender_rig_pair(3, LARGE);
+    put(0, MOST);
+    expect_none();
+    sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+9L");
+    put(2, 1); /* behind units that are in transit */
+}
+
+TEST(sender_whole__not_before_it_is_paired)
+{
+    sender_rig_submit(10);
+    expect_none();
+}
+
+TEST(sender_whole__not_without_a_buffer)
+{
+    sender_rig_submit(10);
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    put(0, 10);
+    expect_none();
+}
+
+TEST(sender_whole__not_one_that_is_too_large)
+{
+    sender_rig_submit(20);
+    sender_rig_pair(1, 10);
+    expect_none();
+    sender_rig_expect("0:1+0LVA");
+}
+
+/* The units of a message that has begun go on. */
+TEST(sender_whole__not_the_rest)
+{
+    struct sender_config config = sender_rig_config();
+    free(rig.s);
+    config.burst_units = 1;
+    sender_rig_init(&config);
+    sender_rig_submit(100);
+    sender_rig_pair(1, 100);
+    sender_rig_expect("0:0+64");
+    expect_none();
+}
+
+/* Nothing passes what is to be repeated. */
+TEST(sender_whole__not_before_a_repeat)
+{
+    sender_rig_submit(LARGE);
+    sender_rig_submit(10);
+    sender_rig_pair(2, LARGE);
+    sender_rig_expect_taken("0:0+64 0:64+64 0:128+64 0:192+9L");
+    sender_sent(rig.s, rig.now, &rig.burst, 3);
+    expect_none();
+    sender_rig_expect("0:192+9LA");
+    put(1, 10);
+}
+
+/* ---- coming back ---- */
+
+TEST(sender_whole__comes_back_in_units)
+{
+    sender_rig_submit(100);
+    sender_rig_submit(10);
+    sender_rig_pair(2, 100);
+    uint64_t first = put(0, 100);
+    uint64_t second = put(1, 10);
+    come_back(first);
+    come_back(second);
+    expect_none();
+    sender_rig_expect("0:0+64A 0:64+36LA");
+    sender_rig_expect("1:0+10LA");
+    sender_rig_ack("0 3");
+    sender_rig_expect_event(OUTCOME_OK, 100);
+    sender_rig_expect_event(OUTCOME_OK, 10);
+}
+
+TEST(sender_whole__of_no_bytes_comes_back)
+{
+    sender_rig_submit(0);
+    sender_rig_pair(1, 0);
+    come_back(put(0, 0));
+    sender_rig_expect("0:0+0LA");
+    sender_rig_ack("0 1");
+    sender_rig_expect_event(OUTCOME_OK, 0);
+}
+
+/* It is waited for from then on, whatever went before. */
+TEST(sender_whole__that_comes_back_late_is_not_stalled)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    uint64_t number = put(0, 10);
+    for (int i = 0; i < 20; i++) {
+        rig.now += SECOND;
+        sender_rig_request(1, 0, 0); /* the peer is there */
+        sender_expire(rig.s, rig.now);
+    }
+    sender_rig_expect_no_event();
+    come_back(number);
+    sender_expire(rig.s, rig.now);
+    sender_rig_expect_no_event();
+    sender_rig_expect("0:0+10LA");
+}
+
+TEST(sender_whole__only_once)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    uint64_t number = put(0, 10);
+    come_back(number);
+    come_back(number);
+    arrive(number);
+    sender_rig_expect("0:0+10LA");
+    sender_rig_expect_nothing();
+    arrive(number);
+    sender_rig_expect_no_event();
+    sender_rig_ack("0 1");
+    sender_rig_expect_event(OUTCOME_OK, 10);
+    arrive(number);
+    come_back(number);
+    sender_rig_expect_nothing();
+}
+
+/* ---- meeting what else may happen ---- */
+
+TEST(sender_whole__is_cancelled)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    uint64_t number = put(0, 10);
+    come_back(number); /* it was taken back */
+    ck_assert(sender_cancel(rig.s, rig.now, number));
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
+    sender_rig_expect("0:2+0LVA");
+    sender_rig_ack("0 1");
+    sender_check(rig.s);
+}
+
+/* The peer withdraws the buffer that the whole message meets on its way. */
+TEST(sender_whole__is_withdrawn)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    uint64_t number = put(0, 10);
+    sender_rig_request(0, 1, REQUEST_WITHDRAWN);
+    sender_rig_expect_event(OUTCOME_PEER_CANCELLED, 0);
+    come_back(number);
+    sender_rig_expect("0:2+0LVA");
+    sender_rig_expect_nothing();
+}
+
+TEST(sender_whole__fails_with_the_session)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    uint64_t number = put(0, 10);
+    sender_fail(rig.s, rig.now, OUTCOME_SILENT);
+    sender_rig_expect_event(OUTCOME_SILENT, 0);
+    arrive(number);
+    come_back(number);
+    sender_rig_expect_no_event();
+}
+
+/* A close waits for it. */
+TEST(sender_whole__holds_the_close_up)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    uint64_t number = put(0, 10);
+    sender_close(rig.s, rig.now);
+    ck_assert(!sender_rig_hello().is_closing);
+    arrive(number);
+    sender_rig_expect_event(OUTCOME_OK, 10);
+    sender_rig_wait();
+    ck_assert(sender_rig_hello().is_closing);
+}
+
+/* What the session has seen does not go on in the next. */
+TEST(sender_whole__ends_with_a_restart)
+{
+    struct hello hello = {.nonce = 0};
+
+    sender_rig_submit(10);
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    put(0, 10);
+    for (int i = 0; i < 10 && hello.nonce == 0; i++) {
+        sender_rig_wait();
+        hello = sender_rig_hello();
+    }
+    sender_rig_cookie(&hello, 0);
+    (void)sender_rig_hello();
+    rig.pairing = (struct pairing){.session = RIG_SESSION + 1, .tag = hello.pairing.tag};
+    rig.nonce = hello.nonce;
+    sender_rig_request(0, 1, 10);
+    sender_rig_expect_event(OUTCOME_RESTARTED, 0);
+    sender_rig_expect_event(OUTCOME_RESTARTED, 0);
+}
+
+/* ---- credit ---- */
+
+TEST(sender_credit__is_as_good_as_a_request)
+{
+    uint64_t lacks;
+
+    sender_rig_submit(10);
+    sender_rig_submit(20);
+    sender_rig_submit(30);
+    ck_assert(!sender_lacks_buffer(rig.s, &lacks));
+    sender_rig_pair(1, 10);
+    ck_assert(sender_lacks_buffer(rig.s, &lacks));
+    ck_assert_uint_eq(lacks, 1);
+    ck_assert(sender_credit(rig.s, 1, 20));
+    ck_assert(sender_lacks_buffer(rig.s, &lacks));
+    ck_assert_uint_eq(lacks, 2);
+    ck_assert(sender_credit(rig.s, 2, 10)); /* too small */
+    ck_assert(!sender_lacks_buffer(rig.s, &lacks));
+    sender_check(rig.s);
+    put(0, 10);
+    put(1, 20);
+    sender_rig_expect_event(OUTCOME_TOO_LARGE, 0);
+    sender_rig_expect("2:1+0LVA");
+}
+
+TEST(sender_credit__too_far_ahead)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(0, 0);
+    ck_assert(sender_credit(rig.s, 127, 10));
+    ck_assert(!sender_credit(rig.s, 128, 10)); /* four tables */
+    ck_assert(!sender_credit(rig.s, UINT64_MAX, 10));
+    expect_none();
+}
+
+/* ---- by chance ---- */
+
+/* Messages of all sizes, units of which some are lost, wholes of which some come back, and some
+ * that are cancelled: each ends once, and nothing is out at the end. */
+static void run(int i)
+{
+    static const uint8_t data[2 * LARGE];
+    uint64_t random = suite_seed(i), out[32], submitted = 0, ended = 0, number;
+    uint32_t outs = 0, seq = 0;
+    struct event event;
+    char bounds[32];
+
+    sender_rig_pair(0, 0);
+    for (int step = 0; step < 4000 || ended < submitted; step++) {
+        struct whole whole;
+        bool is_over = step >= 4000;
+        ck_assert_int_lt(step, 100000);
+        switch (random_below(&random, 6)) {
+        case 0:
+            if (!is_over)
+                submitted += sender_submit(rig.s, rig.now, NULL, data,
+                                           random_below(&random, LARGE + 100), &number);
+            break;
+        case 1:
+            (void)sender_credit(rig.s, random_below(&random, submitted + 3), 2 * LARGE);
+            break;
+        case 2:
+            if (outs < 32 && sender_whole(rig.s, MOST, &whole)) {
+                sender_put_whole(rig.s, &whole);
+                out[outs++] = whole.number;
+            }
+            break;
+        case 3:
+            if (outs > 0) {
+                uint32_t which = (uint32_t)random_below(&random, outs);
+                if (random_chance(&random, 33))
+                    sender_whole_came_back(rig.s, rig.now, out[which]);
+                else
+                    sender_whole_arrived(rig.s, rig.now, out[which]);
+                out[which] = out[--outs];
+            }
+            break;
+        case 4:
+            if (sender_take(rig.s, rig.now, &rig.burst)) {
+                bool is_lost = random_chance(&random, 25);
+                sender_sent(rig.s, rig.now, &rig.burst, is_lost ? 0 : rig.burst.datagrams);
+                if (!rig.burst.is_control && !is_lost) {
+                    seq = (uint32_t)rig.burst.first_seq + rig.burst.datagrams;
+                    (void)snprintf(bounds, sizeof bounds, "%u %u", (uint32_t)rig.burst.first_seq,
+                                   seq);
+                    sender_rig_ack(bounds);
+                }
+            }
+            break;
+        default:
+            if (submitted > 0 && random_chance(&random, 12)) {
+                number = random_below(&random, submitted);
+                for (uint32_t k = 0; k < outs; k++)
+                    if (out[k] == number) {
+                        sender_whole_came_back(rig.s, rig.now, number);
+                        out[k] = out[--outs];
+                    }
+                (void)sender_cancel(rig.s, rig.now, number);
+            }
+            break;
+        }
+        if (is_over)
+            for (uint64_t n = 0; n < submitted; n++)
+                (void)sender_credit(rig.s, n, 2 * LARGE);
+        while (sender_event(rig.s, &event))
+            ended++;
+        sender_check(rig.s);
+    }
+    ck_assert_uint_eq(ended, submitted);
+}
+
+TEST(sender_whole__by_chance, .is_random = true)
+{
+    run(_i);
+}
