@@ -373,11 +373,11 @@ struct zcrp_crossing {
     uint16_t vci;
 };
 
-/* A function of the user's that is shown every datagram that crosses, data included: to write a
- * capture, to count, to look. It runs in whatever thread sends or receives, also in two threads at
- * once, and holds them up. It must not call the library. Datagrams of one direction come in their
- * order. An answer may come before what it answers, if another thread received it: time_ns tells.
- */
+/* A function of the user's that is shown every datagram that crosses the socket, data included: to
+ * write a capture, to count, to look. It is not shown what goes through shared memory. It runs in
+ * whatever thread sends or receives, also in two threads at once, and holds them up. It must not
+ * call the library. Datagrams of one direction come in their order. An answer may come before what
+ * it answers, if another thread received it: time_ns tells. */
 typedef void (*zcrp_tap)(void *context, const struct zcrp_crossing *crossing);
 
 /* What carries the datagrams. */
@@ -689,7 +689,8 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(drop_forged, "dropped: not sealed with the keys of this connection")                         \
     X(drop_replayed, "dropped: sealed, and a repeat, or far too old")                              \
     X(keys_refused, "handshakes with a peer that has no key which is good here")                   \
-    X(unwatched, "times that epoll had no room for the socket, which is looked at by time then")
+    X(unwatched, "times that epoll had no room for the socket, which is looked at by time then")   \
+    X(messages_whole, "messages that crossed shared memory as a whole, and in no unit")
 
 struct zcrp_stats {
 #define ZCRP_STATS_FIELD(name, text) uint64_t name;

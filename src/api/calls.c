@@ -168,12 +168,40 @@ static bool is_sent_at_once(const struct zcrp_entity *e, nlong size)
     return !machine_is_in_transit(&e->machine) || (size >= SENDING_CALL && !e->is_ready);
 }
 
+/* Under the mutex, which it leaves: the message went to the peer's memory, and nothing is to be
+ * told. False if it did not, or something is. */
+static bool leave_with_whole(struct zcrp_entity *e)
+{
+    struct transport *t = e->transport;
+    bool was_watched = transport_is_watched(t);
+
+    if (e->machine.role != MACHINE_SENDER || !tx_send_wholes(e) || !was_watched ||
+        t->must_wake_peer)
+        return false;
+    if (!transport_has_room(t))
+        ways_reap(e);
+    entity_leave_ended(e);
+    return true;
+}
+
+/* Does the engine look at the time of this half before long? It returns a kept lease then. */
+static bool is_looked_at_soon(const struct zcrp_entity *e)
+{
+    instant returns = lease_returns_at(&e->link->lease);
+
+    return returns != NEVER && e->due <= returns && e->lost == OUTCOME_OK;
+}
+
 /* Under the mutex, which it leaves. While messages are gathered, there is nothing to be told that
  * the end of that does not tell. */
 static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong size)
 {
     bool was_gathering = flush_is_for(&e->flush, FLUSH_MORE);
     bool has_joined = submit_message(e, m, size);
+    if (ways_tend_credit(e))
+        receiver_call(e->machine.receiver);
+    if (leave_with_whole(e))
+        return;
     bool is_waiting = gather(e, size);
     bool sends = !is_waiting && is_sent_at_once(e, size); /* or another thread that is at it does */
     if (sends)
@@ -181,6 +209,8 @@ static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong siz
     bool answers = entity_reader(e) != e && answering_is_open(&entity_reader(e)->answering);
     if (answers)
         rx_on_answer(entity_reader(e));
+    has_joined |= e->machine.role == MACHINE_RECEIVER && m->life == MESSAGE_IN_MACHINE &&
+                  is_looked_at_soon(e);
     if (has_joined && !sends && is_waiting == was_gathering && !answers)
         entity_leave_joined(e);
     else
@@ -285,10 +315,8 @@ static bool take_back(struct zcrp_entity *e, struct message *m)
         entity_end(e, m, ZCRP_ERROR_CANCELLED, 0);
         return true;
     case MESSAGE_IN_MACHINE:
-        if (!machine_cancel(&e->machine, clock_now(), m->number))
-            return false;
         ways_take_back(e, m->number);
-        return true;
+        return machine_cancel(&e->machine, clock_now(), m->number);
     case MESSAGE_IDLE:
     case MESSAGE_ENDED:
         break;

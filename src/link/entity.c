@@ -220,6 +220,8 @@ static void pass_link_on(struct zcrp_entity *e)
         return;
     if (why != OUTCOME_OK && why != OUTCOME_CLOSED && other->lost == OUTCOME_OK) {
         other->lost = machine_end_beside(&other->machine, why);
+        if (other->machine.role == MACHINE_SENDER)
+            ways_reap(other); /* what the peer had read by then */
         machine_fail(&other->machine, clock_now(), other->lost);
     }
     entity_touch(other);
@@ -311,6 +313,8 @@ static void find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet
     do
         take_endings(e);
     while (move_backlog_up(e));
+    if (ways_tend_credit(e))
+        receiver_call_soon(e->machine.receiver, clock_now());
     x->ended = e->ended;
     e->ended = (struct list){.first = NULL};
     if (e->notice.place >= 0)
@@ -320,14 +324,19 @@ static void find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet
         show_trace(e);
 }
 
+static void tell_ended(struct zcrp_entity *e, struct list ended)
+{
+    if (ended.first == NULL)
+        return;
+    collection_put(&e->collection, ended);
+    messages_tell(ended);
+    ring(e);
+}
+
 static void bring_about(struct effects *x)
 {
     wake_all(x->entity, &x->wakings);
-    if (x->ended.first == NULL)
-        return;
-    collection_put(&x->entity->collection, x->ended);
-    messages_tell(x->ended);
-    ring(x->entity);
+    tell_ended(x->entity, x->ended);
 }
 
 /* Locked. Of all halves that are touched: how many. The sender comes first, because its receiver
@@ -395,6 +404,28 @@ void entity_leave_joined(struct zcrp_entity *e)
     mutex_unlock(&e->link->mutex);
     if (must_send)
         engine_ready(&e->member);
+}
+
+/* Without a backlog nothing moves up, which would be something else. */
+void entity_leave_ended(struct zcrp_entity *e)
+{
+    struct list ended;
+
+    take_endings(e);
+    if (!backlog_is_empty(&e->backlog) || e->life != ENTITY_OPEN || e->link->is_broken ||
+        e->notice.place >= 0 || e->options.trace != NULL || machine_has_burst(&e->machine)) {
+        entity_leave(e);
+        return;
+    }
+    ended = e->ended;
+    e->ended = (struct list){.first = NULL};
+    e->link->touched &= ~(UINT32_C(1) << e->machine.role);
+    if (e->link->touched != 0) {
+        entity_leave(e);
+    } else {
+        mutex_unlock(&e->link->mutex);
+    }
+    tell_ended(e, ended);
 }
 
 void entity_break(struct zcrp_entity *e)

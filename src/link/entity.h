@@ -126,6 +126,10 @@ void entity_leave(struct zcrp_entity *e);
  * nothing ended. So at most the sending thread is to be woken. */
 void entity_leave_joined(struct zcrp_entity *e);
 
+/* Ends a locked section in which messages at most ended: nothing else has changed that anybody has
+ * to be told of. If something may have, it ends the section as entity_leave does. */
+void entity_leave_ended(struct zcrp_entity *e);
+
 /* Leaves the section for a call of the transport: entity_enter goes on with it. Ends that have come
  * are told at once, and a peer on this host that is to be met is met before it hears of the
  * session; whatever else is to be told is found at the end of the section. */

@@ -454,6 +454,7 @@ static void add_sender(const struct sender *s, struct zcrp_stats *stats)
     stats->probes = c->probes;
     stats->bursts = c->bursts;
     stats->acknowledgements = c->acks;
+    stats->messages_whole = c->wholes;
     stats->requests = c->requests;
     stats->drop_short = c->drop_short;
     stats->drop_version = c->drop_version;
@@ -485,6 +486,7 @@ static void add_receiver(const struct receiver *r, struct zcrp_stats *stats)
     stats->units_marked = c->marks;
     stats->bursts = c->bursts;
     stats->acknowledgements = c->acks;
+    stats->messages_whole = c->wholes;
     stats->requests = c->requests;
     stats->drop_short = c->drop_short;
     stats->drop_version = c->drop_version;

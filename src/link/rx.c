@@ -2,9 +2,13 @@
 
 #include "tx.h"
 
+#include <string.h>
+
 enum {
     TURN_RECEIVES = 64,
-    LITTLE = 16 << 10, /* bytes that are opened within a locked section, at most */
+    LITTLE = 16 << 10, /* bytes that are opened or copied within a locked section, at most */
+    WHOLES = 64,       /* messages that land within one */
+    HEARD_EACH = 16,   /* of so many turns in which some land, one hears the socket, too */
 };
 
 /* How often it is asked whether a peer is late still. */
@@ -146,6 +150,7 @@ static struct peer_news land(struct zcrp_entity *e, const struct transport_turn 
  */
 static bool tell_news(struct zcrp_entity *sender, struct peer_news news)
 {
+    ways_reap(sender); /* what the peer had read by then */
     if (news.is_heard)
         sender_on_peer_heard(sender->machine.sender);
     if (news.has_shown)
@@ -167,6 +172,7 @@ static void hear(struct zcrp_entity *sender, const uint8_t *datagram, size_t siz
 
     if (keyed_hear_handshake(sender, now, datagram, size))
         return;
+    ways_reap(sender); /* what the peer had read when it said this */
     sender_receive(sender->machine.sender, now, datagram, size);
     keyed_on_heard(sender);
 }
@@ -188,6 +194,7 @@ static bool hear_memory(struct zcrp_entity *sender, uint8_t *memory)
 
     while (!sender->link->is_broken && heard < TURN_RECEIVES &&
            (size = transport_answer(sender->transport, memory)) > 0) {
+        ways_reap(sender);
         sender_receive_near(sender->machine.sender, clock_now(), memory, size);
         heard++;
     }
@@ -202,6 +209,7 @@ static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *
     hear_mail(sender, &w->mail);
     bool has_mail = w->mail.bytes > 0;
     bool has_answers = hear_memory(sender, w->memory);
+    ways_reap(sender); /* what was declined is sent again */
     bool is_quiet = !has_mail && !has_answers && !has_news;
     bool is_refused = sender_on_listened(sender->machine.sender);
     if (!is_quiet || is_refused ||
@@ -313,6 +321,71 @@ void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size)
     entity_leave(e);
 }
 
+/* ---- messages as a whole ---- */
+
+/* Lands one, or declines it: then it comes in units, as is necessary for memory of the user's that
+ * may be gone. Its bytes. Locked. */
+static uint32_t land_whole(struct zcrp_entity *e, const struct whole_arrived *w)
+{
+    struct receiver *r = e->machine.receiver;
+    struct whole_place place;
+    enum whole_use use = receiver_whole(r, w->in_session, w->size, &place);
+    const struct message *m = use == WHOLE_LANDS ? place.user : NULL;
+
+    if (m != NULL && m->is_wrapped)
+        use = WHOLE_DECLINED;
+    if (use == WHOLE_LANDS && w->size > 0)
+        memcpy(place.buffer, w->bytes, w->size);
+    bool counts = transport_end_whole(e->transport, use != WHOLE_DECLINED);
+    if (use == WHOLE_LANDS && counts)
+        receiver_whole_landed(r, place.number, w->size);
+    else if (use == WHOLE_LANDS)
+        receiver_whole_revoked(r, place.number, w->size);
+    return w->size;
+}
+
+/* Some of those that have come, as many as a locked section may copy. Locked, while nobody
+ * receives. */
+static uint32_t land_wholes(struct zcrp_entity *e)
+{
+    struct whole_arrived whole;
+    uint32_t landed = 0, bytes = 0;
+
+    while (landed < WHOLES && bytes < LITTLE && transport_whole(e->transport, &whole)) {
+        bytes += land_whole(e, &whole);
+        landed++;
+    }
+    return landed;
+}
+
+/* Lands some, if there are any and nobody receives. True if it did: then leave_wholes ends the
+ * section. Locked. */
+static bool take_wholes(struct zcrp_entity *e)
+{
+    return e->machine.role == MACHINE_RECEIVER && transport_reads_wholes(e->transport) &&
+           !e->link->rx.is_claimed && !e->link->is_broken && land_wholes(e) > 0;
+}
+
+/* The peer's sender learns from memory what has landed; it is woken if it sleeps. */
+static void leave_wholes(struct zcrp_entity *e)
+{
+    struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+    const struct peer_news news = {.is_heard = true, .has_shown = keyed_is_news(e)};
+
+    entity_touch(e);
+    receiver_on_wholes(e->machine.receiver, clock_now());
+    bool has_news = sender != NULL && tell_news(sender, news);
+    if (has_news)
+        entity_touch(sender);
+    bool must_tell = transport_must_tell(e->transport);
+    if (has_news)
+        entity_leave(e);
+    else
+        entity_leave_ended(e);
+    if (must_tell)
+        channel_wake_peer(e->channels.out);
+}
+
 /* ---- a turn ---- */
 
 /* What the halves of a link have. */
@@ -321,6 +394,7 @@ enum news {
     NEWS_SOME,    /* for its reader, or the socket is to be heard */
     NEWS_ANSWERS, /* for a connection's sender */
     NEWS_PUSH,    /* nothing to receive, but something to push, which is claimed */
+    NEWS_LANDED,  /* messages have landed as a whole, and there may be more */
 };
 
 /* Without memory the reader hears the socket. While another thread receives nobody knows what it
@@ -329,25 +403,23 @@ static bool find_news_for(const struct zcrp_entity *e)
 {
     if (!transport_is_memory(e->transport))
         return entity_reader(e) == e;
-    return e->link->rx.is_claimed || transport_find_news(e->transport);
+    return e->link->rx.is_claimed || transport_find_news(e->transport) ||
+           (e->machine.role == MACHINE_SENDER && ways_find_credit(e));
 }
 
 /* If there is nothing to receive a waiter that spins looks again at once, and nothing is planned,
- * and nothing told. */
+ * and nothing told. Locked. */
 static enum news find_news(struct zcrp_entity *reader)
 {
     struct zcrp_entity *sender = reader->link->half[MACHINE_SENDER];
-    enum news news = NEWS_NONE;
 
-    mutex_lock(&reader->link->mutex);
     if (find_news_for(reader))
-        news = NEWS_SOME;
-    else if (sender != NULL && sender != reader && find_news_for(sender))
-        news = NEWS_ANSWERS;
-    else if (sender != NULL && transport_claim_push(sender->transport))
-        news = NEWS_PUSH;
-    mutex_unlock(&reader->link->mutex);
-    return news;
+        return NEWS_SOME;
+    if (sender != NULL && sender != reader && find_news_for(sender))
+        return NEWS_ANSWERS;
+    if (sender != NULL && transport_claim_push(sender->transport))
+        return NEWS_PUSH;
+    return NEWS_NONE;
 }
 
 /* True if something was pushed. */
@@ -365,10 +437,12 @@ static enum arrival read_answers(struct zcrp_entity *sender, struct workspace *w
 {
     entity_enter(sender);
     bool has_answers = hear_memory(sender, w->memory);
-    if (has_answers)
+    ways_reap(sender);
+    (void)ways_tend_credit(sender);
+    if (has_answers || sender_has_burst(sender->machine.sender))
         tx_drain(sender, SENDING_BURSTS);
     entity_leave(sender);
-    return has_answers ? ARRIVAL_SOME : ARRIVAL_NONE;
+    return ARRIVAL_SOME;
 }
 
 static enum arrival reader_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
@@ -379,11 +453,33 @@ static enum arrival reader_turn(struct zcrp_entity *e, struct workspace *w, enum
     return found == ARRIVAL_NONE && sender != NULL && push_some(sender) ? ARRIVAL_FULL : found;
 }
 
+/* Messages that come as a whole land at once. The socket is heard beside them, if it is to be, but
+ * not each time: that is a system call. */
+static enum news look_at_memory(struct zcrp_entity *e, enum hearing hearing)
+{
+    struct rx *rx = &e->link->rx;
+    enum news news = NEWS_SOME;
+
+    mutex_lock(&e->link->mutex);
+    bool has_landed = take_wholes(e);
+    rx->unheard = has_landed ? rx->unheard + 1 : 0;
+    bool is_deaf = hearing == HEAR_MEMORY || rx->unheard % HEARD_EACH != 0;
+    if (has_landed) {
+        leave_wholes(e);
+        return is_deaf ? NEWS_LANDED : NEWS_SOME;
+    }
+    if (hearing == HEAR_MEMORY)
+        news = find_news(e);
+    mutex_unlock(&e->link->mutex);
+    return news;
+}
+
 enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
 {
     struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+    enum news news = e->transport->is_possible ? look_at_memory(e, hearing) : NEWS_SOME;
 
-    switch (hearing == HEAR_MEMORY ? find_news(e) : NEWS_SOME) {
+    switch (news) {
     case NEWS_SOME:
         return reader_turn(e, w, hearing);
     case NEWS_ANSWERS:
@@ -391,10 +487,41 @@ enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing he
     case NEWS_PUSH:
         ways_push(sender);
         return ARRIVAL_FULL;
+    case NEWS_LANDED:
+        return ARRIVAL_FULL;
     case NEWS_NONE:
         break;
     }
     return ARRIVAL_NONE;
+}
+
+/* What has arrived of the sender's. Locked; true if it has left the section. */
+static bool leave_reaped(struct zcrp_entity *sender)
+{
+    if (sender == NULL || !transport_has_arrived(sender->transport))
+        return false;
+    ways_reap(sender);
+    entity_leave_ended(sender);
+    return true;
+}
+
+/* A kept lease is nobody's, so this thread learns for the next that has it. */
+bool rx_glance(struct zcrp_entity *e)
+{
+    struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+
+    mutex_lock(&e->link->mutex);
+    bool is_kept = lease_state(&e->link->lease) == LEASE_KEPT && !e->link->rx.is_claimed;
+    bool has_landed = is_kept && take_wholes(e);
+    bool has_other = is_kept && !has_landed && (sender != NULL && sender != e) &&
+                     transport_has_control(sender->transport);
+    if (has_landed)
+        spinning_learn(&e->link->rx.spinning, 0);
+    if (has_landed)
+        leave_wholes(e);
+    else if (!is_kept || has_other || !leave_reaped(sender))
+        mutex_unlock(&e->link->mutex);
+    return is_kept && !has_other;
 }
 
 duration rx_rest(struct zcrp_entity *e)

@@ -23,6 +23,11 @@ enum arrival {
  * of these where nothing else is said. */
 enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
 
+/* Looks once at what a peer on this host has put in memory, messages that come as a whole and those
+ * of this side's that have arrived, while the lease is kept: so nobody else looks. False if it is
+ * not, or there is something else. */
+bool rx_glance(struct zcrp_entity *e);
+
 /* Says in memory that whoever reads sleeps, so that peers wake it from now on. False if there is
  * something already. Locked. */
 bool rx_say_asleep(struct zcrp_entity *reader);

@@ -146,6 +146,42 @@ static void update_blocked(struct zcrp_entity *e)
     block_without_room(e);
 }
 
+/* ---- messages as a whole ---- */
+
+/* Memory that the user brought may be gone; the kernel bears that, but its call is none for a
+ * locked section. */
+static bool may_go(const struct zcrp_entity *e, const struct whole *w)
+{
+    const struct message *m = w->user;
+    uint64_t size;
+    bool takes_whole = false;
+
+    return m != NULL && !m->is_wrapped &&
+           transport_find_credit(e->transport, w->in_session, &size, &takes_whole) && takes_whole;
+}
+
+/* Locked, by whoever may send. */
+static void send_wholes(struct zcrp_entity *e)
+{
+    struct sender *s = e->machine.sender;
+    struct whole w;
+
+    if (s == NULL || !transport_takes_wholes(e->transport) || e->link->is_broken)
+        return;
+    while (sender_whole(s, TRANSPORT_WHOLE, &w) && may_go(e, &w) &&
+           transport_put_whole(e->transport, w.in_session, w.number,
+                               (struct iovec){(void *)w.buffer, w.size}))
+        sender_put_whole(s, &w);
+}
+
+bool tx_send_wholes(struct zcrp_entity *e)
+{
+    if (e->is_sending || !transport_takes_wholes(e->transport))
+        return false;
+    send_wholes(e);
+    return !sender_has_burst(e->machine.sender);
+}
+
 /* ---- bursts ---- */
 
 /* A burst counts as so many: as many as would have its bytes, each what the kernel cuts at once. */
@@ -161,7 +197,9 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
     int done = 0;
 
     for (; done < bursts && !transport_holds_back(e->transport); done += worth(&burst)) {
-        update_blocked(e);
+        send_wholes(e);
+        if (e->machine.role != MACHINE_SENDER || sender_has_burst(e->machine.sender))
+            update_blocked(e);
         if (e->link->is_broken || e->blocked != CHANNEL_OK)
             break;
         uint32_t sent;

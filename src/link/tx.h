@@ -22,6 +22,11 @@ enum {
  * True if anything was sent. */
 bool tx_drain(struct zcrp_entity *e, int bursts);
 
+/* A sender whose peer reads shared memory: sends the messages that may go there as a whole, in the
+ * caller's section. True if nothing is left to be sent; not so while another thread sends. Locked.
+ */
+bool tx_send_wholes(struct zcrp_entity *e);
+
 /* Sends what waits for more, because no more comes. Not locked. */
 void tx_end_gathering(struct zcrp_entity *e);
 

@@ -30,25 +30,99 @@ static void unblock(struct zcrp_entity *e)
     e->unblock_at = NEVER;
 }
 
+static void on_released(struct zcrp_entity *e, const struct released *x)
+{
+    struct sender *s = e->machine.sender;
+
+    if (x->has_faulted)
+        on_fault(e, x->message);
+    if (!x->is_whole)
+        sender_let_go(s, x->message);
+    else if (x->has_arrived)
+        sender_whole_arrived(s, clock_tick(), x->message);
+    else
+        sender_whole_came_back(s, clock_now(), x->message);
+}
+
+/* True if there was anything. */
+static bool reap(struct zcrp_entity *e)
+{
+    struct released released;
+    bool any = false;
+
+    for (; transport_reap(e->transport, &released); any = true)
+        on_released(e, &released);
+    unblock(e);
+    return any;
+}
+
 void ways_reap(struct zcrp_entity *e)
 {
-    uint64_t message;
-    bool has_faulted;
-
-    while (transport_reap(e->transport, &message, &has_faulted)) {
-        if (has_faulted)
-            on_fault(e, message);
-        sender_let_go(e->machine.sender, message);
-    }
-    unblock(e);
+    if (reap(e))
+        entity_touch(e);
 }
 
 void ways_take_back(struct zcrp_entity *e, uint64_t message)
 {
-    uint64_t of;
+    struct released released;
 
-    while (transport_take_back(e->transport, message, &of))
-        sender_let_go(e->machine.sender, of);
+    while (transport_take_back(e->transport, message, &released))
+        on_released(e, &released);
+}
+
+/* ---- credit ---- */
+
+bool ways_find_credit(const struct zcrp_entity *e)
+{
+    uint64_t next, size;
+    bool takes_whole;
+
+    return transport_takes_wholes(e->transport) && sender_lacks_buffer(e->machine.sender, &next) &&
+           transport_find_credit(e->transport, next, &size, &takes_whole);
+}
+
+/* The sender reads what it needs next, and no more. */
+static void take_credit(struct zcrp_entity *e)
+{
+    struct sender *s = e->machine.sender;
+    uint64_t next, size;
+
+    while (transport_takes_wholes(e->transport) && sender_lacks_buffer(s, &next)) {
+        bool takes_whole;
+        if (!transport_find_credit(e->transport, next, &size, &takes_whole)) {
+            transport_want_credit(e->transport);
+            return;
+        }
+        if (!sender_credit(s, next, size))
+            return;
+    }
+}
+
+static bool give_credit(struct zcrp_entity *e)
+{
+    struct receiver *r = e->machine.receiver;
+    struct credit credit;
+    bool is_wanted = false;
+
+    if (receiver_has_credit(r) != (e->transport->way == WAY_MEMORY))
+        receiver_set_credit(r, clock_now(), e->transport->way == WAY_MEMORY);
+    while (receiver_publish(r, TRANSPORT_CREDIT, &credit)) {
+        const struct message *m = credit.user;
+        bool takes_whole = m != NULL && !m->is_wrapped;
+        is_wanted |=
+            transport_show_credit(e->transport, credit.in_session, credit.size, takes_whole);
+    }
+    return is_wanted;
+}
+
+bool ways_tend_credit(struct zcrp_entity *e)
+{
+    if (!e->transport->is_possible)
+        return false;
+    if (!is_sender(e))
+        return give_credit(e);
+    take_credit(e);
+    return false;
 }
 
 /* ---- the way ---- */
@@ -86,7 +160,9 @@ void ways_tend(struct zcrp_entity *e, bool may_meet, struct ways_errand *errand)
     if (!t->is_possible || t->is_out_meeting)
         return;
     if (is_sender(e))
-        ways_reap(e);
+        (void)reap(e);
+    if (is_sender(e) && transport_watch(t))
+        ways_take_back(e, TRANSPORT_ANY_WHOLE);
     const struct transport_facts facts = {
         .pairing = pairing_of(e),
         .is_idle = is_sender(e) && sender_gauges(e->machine.sender).in_transit == 0,
@@ -153,7 +229,14 @@ void ways_look_late(struct zcrp_entity *e)
 /* A thread that receives now says so itself before it sleeps. */
 bool ways_say_asleep(struct zcrp_entity *e)
 {
-    return e->link->rx.is_claimed || transport_say_asleep(e->transport);
+    if (e->link->rx.is_claimed)
+        return true;
+    if (!transport_say_asleep(e->transport))
+        return false;
+    if (!is_sender(e) || !ways_find_credit(e))
+        return true;
+    (void)transport_say_awake(e->transport);
+    return false;
 }
 
 void ways_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)

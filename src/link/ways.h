@@ -26,10 +26,18 @@ bool ways_must_meet(const struct zcrp_entity *e);
  */
 bool ways_run(struct zcrp_entity *e, struct ways_errand *errand);
 
-/* Lets go of what a sender's peer has read, which makes room. */
+/* Lets go of what a sender's peer has read, which makes room; the section touches it then. */
 void ways_reap(struct zcrp_entity *e);
 
-/* The message is decided: the peer reads no more of it. */
+/* A sender reads in memory which buffers its peer has for what is to be sent; a receiver shows its
+ * own there. True if the peer wants to be told of them. */
+bool ways_tend_credit(struct zcrp_entity *e);
+
+/* Does a sender's peer show the buffer that is needed next? */
+bool ways_find_credit(const struct zcrp_entity *e);
+
+/* The message is decided, or about to be: the peer reads no more of it. One that went as a whole,
+ * and was not read, is to be sent in units. */
 void ways_take_back(struct zcrp_entity *e, uint64_t message);
 
 /* Pushes what a sender has claimed (transport_claim_push). Not locked. */

@@ -18,7 +18,11 @@ static const duration HEARD_OUT = 50 * MILLISECOND; /* a peer whose process has 
 static const duration MEETING_FIRST = MILLISECOND; /* and then ever more rarely */
 static const duration MEETING_LAST = 512 * MILLISECOND;
 
+static const duration WATCH = 50 * MILLISECOND; /* over whole messages that the peer may not read */
+
 _Static_assert(sizeof(((struct transport_errand *)0)->secret) == SHM_SECRET, "of a session");
+_Static_assert((int)TRANSPORT_WHOLE == (int)SHM_WHOLE, "of one size");
+_Static_assert((int)TRANSPORT_CREDIT == (int)SHM_CREDIT, "as many");
 
 /* ---- open and close ---- */
 
@@ -33,6 +37,7 @@ int transport_init(struct transport *t, struct channel *in, struct channel *out,
                             .is_possible = o->may_use_memory && is_near,
                             .is_required = o->must_use_memory,
                             .lets_read = o->lets_read,
+                            .watch_at = NEVER,
                             .ended_at = NEVER,
                             .keyring = o->keyring};
     if (t->is_required && !t->is_possible)
@@ -245,7 +250,8 @@ instant transport_deadline(const struct transport *t)
 {
     bool waits = t->is_required && !t->is_out_meeting && t->shm != NULL;
 
-    return instant_earlier(waits ? shm_look_at(t->shm) : NEVER, t->ended_at);
+    return instant_earlier(instant_earlier(waits ? shm_look_at(t->shm) : NEVER, t->ended_at),
+                           t->watch_at);
 }
 
 void transport_on_peer_ended(struct transport *t)
@@ -337,15 +343,79 @@ void transport_wake_peer(struct transport *t)
     channel_wake_peer(t->out);
 }
 
-bool transport_reap(struct transport *t, uint64_t *message, bool *has_faulted)
+bool transport_reap(struct transport *t, struct released *released)
 {
-    return t->shm != NULL && t->is_sender && !t->is_out_meeting &&
-           shm_reap(t->shm, message, has_faulted);
+    return t->shm != NULL && t->is_sender && !t->is_out_meeting && shm_reap(t->shm, released);
 }
 
-bool transport_take_back(struct transport *t, uint64_t message, uint64_t *of)
+bool transport_take_back(struct transport *t, uint64_t message, struct released *released)
 {
-    return t->shm != NULL && t->is_sender && shm_take_back(t->shm, message, of);
+    return t->shm != NULL && t->is_sender && shm_take_back(t->shm, message, released);
+}
+
+/* ---- messages as a whole ---- */
+
+bool transport_find_credit(const struct transport *t, uint64_t in_session, uint64_t *size,
+                           bool *takes_whole)
+{
+    return transport_takes_wholes(t) && shm_find_credit(t->shm, in_session, size, takes_whole);
+}
+
+void transport_want_credit(struct transport *t)
+{
+    if (transport_takes_wholes(t))
+        shm_want_credit(t->shm);
+}
+
+bool transport_put_whole(struct transport *t, uint64_t in_session, uint64_t owner,
+                         struct iovec bytes)
+{
+    bool wakes = false;
+
+    if (!shm_put_whole(t->shm, in_session, owner, bytes, &wakes))
+        return false;
+    t->must_wake_peer |= wakes;
+    if (t->watch_at == NEVER)
+        t->watch_at = clock_now() + WATCH;
+    return true;
+}
+
+bool transport_has_arrived(const struct transport *t)
+{
+    return transport_takes_wholes(t) && shm_has_whole_to_reap(t->shm);
+}
+
+bool transport_watch(struct transport *t)
+{
+    instant now = t->watch_at != NEVER ? clock_now() : 0;
+
+    if (now < t->watch_at)
+        return false;
+    bool has_wholes = transport_takes_wholes(t) && shm_has_wholes(t->shm);
+    t->watch_at = has_wholes ? now + WATCH : NEVER;
+    return has_wholes && shm_stands_still(t->shm);
+}
+
+bool transport_whole(struct transport *t, struct whole_arrived *whole)
+{
+    return transport_reads_wholes(t) && shm_whole(t->shm, whole);
+}
+
+bool transport_end_whole(struct transport *t, bool is_taken)
+{
+    return shm_end_whole(t->shm, is_taken);
+}
+
+bool transport_must_tell(struct transport *t)
+{
+    return transport_reads_wholes(t) && shm_must_tell(t->shm);
+}
+
+bool transport_show_credit(struct transport *t, uint64_t in_session, uint64_t size,
+                           bool takes_whole)
+{
+    return !t->is_sender && t->way == WAY_MEMORY &&
+           shm_show_credit(t->shm, in_session, size, takes_whole);
 }
 
 bool transport_awaits_pages(const struct transport *t)
@@ -492,11 +562,16 @@ size_t transport_answer(struct transport *t, uint8_t *buffer)
     return transport_is_memory(t) ? shm_control(t->shm, buffer) : 0;
 }
 
+bool transport_has_control(const struct transport *t)
+{
+    return t->is_sender && transport_is_memory(t) && shm_has_control(t->shm);
+}
+
 bool transport_find_news(const struct transport *t)
 {
     if (t->is_sender)
-        return shm_has_control(t->shm);
-    return t->way == WAY_DRAINING || shm_find_units(t->shm);
+        return shm_has_control(t->shm) || shm_has_whole_to_reap(t->shm);
+    return t->way == WAY_DRAINING || shm_find_units(t->shm) || shm_has_whole(t->shm);
 }
 
 bool transport_look_late(struct transport *t)

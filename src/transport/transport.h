@@ -27,6 +27,7 @@
 #define ZCRP_TRANSPORT_TRANSPORT_H
 
 #include "channel.h"
+#include "whole.h"
 
 #include "core/keys/seal.h"
 #include "core/wire/control.h"
@@ -62,6 +63,7 @@ struct transport {
     bool must_wake_peer;       /* (tx) the peer sleeps */
     _Atomic bool has_pushed;   /* (a) since its waiter slept last */
     instant found;             /* (m) when DRAINING began */
+    instant watch_at;          /* (m) whole messages are there: does the peer read them then? */
     instant ended_at;          /* (m) the peer's process has: then the session does */
     uint64_t crossings;        /* (m) receives, or pushes, that began so far */
     uint64_t bytes;            /* (m) that memory which has gone carried */
@@ -188,14 +190,69 @@ enum channel_verdict transport_send_plain(struct transport *t, const struct burs
 /* Wakes a peer that sleeps and was sent something, or has to look. */
 void transport_wake_peer(struct transport *t);
 
-/* The next unit that was held and is not any more, of which message; `*has_faulted`: the receiver
- * could not read it. Locked. False: there is none. */
-bool transport_reap(struct transport *t, uint64_t *message, bool *has_faulted);
+/* The next unit or whole message that the receiver does not read any more. Locked. False: there is
+ * none. */
+bool transport_reap(struct transport *t, struct released *released);
 
-/* Takes back a unit of the message, or of any: it does not count, unless the receiver has it. `*of`
- * is its message. Locked. False: there is none. */
+/* Takes back a unit of the message, or all of it if it went as a whole; or of any, or any that went
+ * as a whole. It does not count, unless the receiver has it. Locked. False: there is none. */
 #define TRANSPORT_ANY UINT64_MAX
-bool transport_take_back(struct transport *t, uint64_t message, uint64_t *of);
+#define TRANSPORT_ANY_WHOLE (UINT64_MAX - 2)
+bool transport_take_back(struct transport *t, uint64_t message, struct released *released);
+
+/* ---- messages as a whole, locked ---- */
+
+enum { TRANSPORT_WHOLE = 4096, TRANSPORT_CREDIT = 256 }; /* as SHM_WHOLE, SHM_CREDIT */
+
+/* Do messages go as a whole, where the peer shows a buffer that takes them? Nobody sends meanwhile,
+ * or the caller does. */
+static inline bool transport_takes_wholes(const struct transport *t)
+{
+    return t->is_sender && t->way == WAY_MEMORY;
+}
+
+/* Does the peer show a buffer for this message of the session? */
+bool transport_find_credit(const struct transport *t, uint64_t in_session, uint64_t *size,
+                           bool *takes_whole);
+
+/* It does not: the peer is to say when it has one, if this side sleeps by then. So look once more
+ * behind transport_say_asleep. */
+void transport_want_credit(struct transport *t);
+
+/* Sends a message of up to TRANSPORT_WHOLE bytes as a whole; reap returns `owner`. False if there
+ * is no room now. */
+bool transport_put_whole(struct transport *t, uint64_t in_session, uint64_t owner,
+                         struct iovec bytes);
+
+/* Is it told by the time that the peer does not read them? If not, one who has put any has to look
+ * for the deadline. */
+static inline bool transport_is_watched(const struct transport *t)
+{
+    return t->watch_at != NEVER;
+}
+
+/* Has the oldest arrived, or come back? */
+bool transport_has_arrived(const struct transport *t);
+
+/* When it is time, looks whether the peer reads them. True: it stands still, and all whole messages
+ * are to be taken back. */
+bool transport_watch(struct transport *t);
+
+/* A receiver: the next message that has come as a whole; the caller has its bytes, or declines it.
+ * Nobody receives meanwhile, or the caller does. */
+static inline bool transport_reads_wholes(const struct transport *t)
+{
+    return !t->is_sender && t->way == WAY_MEMORY && !t->is_late;
+}
+bool transport_whole(struct transport *t, struct whole_arrived *whole);
+bool transport_end_whole(struct transport *t, bool is_taken); /* true: it counts */
+
+/* Some have ended. True if the peer sleeps, and is to be woken with channel_wake_peer. */
+bool transport_must_tell(struct transport *t);
+
+/* Shows a buffer. True if the peer wants it, and is to get a request. */
+bool transport_show_credit(struct transport *t, uint64_t in_session, uint64_t size,
+                           bool takes_whole);
 
 /* Pages that are missing: what a burst that was ABSENT waits for. Is the piece still to come?
  * Locked. */
@@ -261,6 +318,9 @@ enum transport_more transport_end_receive(struct transport *t, const struct tran
 /* The next control datagram for a sender from memory, which is not sealed: its bytes, or 0.
  * `buffer` has room for CONTROL_BYTES. Locked. */
 size_t transport_answer(struct transport *t, uint8_t *buffer);
+
+/* Has memory a control datagram for a sender? Locked. */
+bool transport_has_control(const struct transport *t);
 
 /* Finds out whether memory has something for this half, or its socket is to be heard; passes the
  * notes that were taken back. Memory is there. Locked. */

@@ -169,7 +169,8 @@ static void scribble(void *unused)
 
 /* ---- both ends, meanwhile ---- */
 
-static uint64_t held[MESSAGES], come_back[MESSAGES]; /* units of each message */
+static uint64_t held[MESSAGES], come_back[MESSAGES]; /* units of each message, */
+static uint64_t put[MESSAGES], released[MESSAGES];   /* and how often it went as a whole */
 
 static void send_something(void)
 {
@@ -185,25 +186,75 @@ static void send_something(void)
     held[message] += is_held ? sent : 0;
 }
 
+static void put_something(void)
+{
+    uint64_t message = below(MESSAGES);
+    size_t size = chance(20) ? SHM_WHOLE : below(SHM_WHOLE);
+    bool wakes;
+
+    put[message] += shm_put_whole(n.sender, message, message,
+                                  (struct iovec){from + below(ROOM / 2), size}, &wakes);
+}
+
+static void note_released(const struct released *r)
+{
+    ck_assert_uint_lt(r->message, MESSAGES);
+    ck_assert(!r->is_whole || !r->has_faulted);
+    ck_assert(r->is_whole || !r->has_arrived);
+    if (r->is_whole)
+        released[r->message]++;
+    else
+        come_back[r->message]++;
+}
+
 static void reap_something(void)
 {
-    uint64_t message;
-    bool has_faulted;
+    struct released r;
 
-    while (shm_reap(n.sender, &message, &has_faulted)) {
-        ck_assert_uint_lt(message, MESSAGES);
-        come_back[message]++;
-    }
+    while (shm_reap(n.sender, &r))
+        note_released(&r);
 }
 
 static void take_back(uint64_t wanted)
 {
-    uint64_t message;
+    struct released r;
 
-    while (shm_take_back(n.sender, wanted, &message)) {
-        ck_assert_uint_lt(message, MESSAGES);
-        come_back[message]++;
+    while (shm_take_back(n.sender, wanted, &r))
+        note_released(&r);
+}
+
+static void expect_all_released(void)
+{
+    for (int i = 0; i < MESSAGES; i++) {
+        ck_assert_uint_eq(come_back[i], held[i]);
+        ck_assert_uint_eq(released[i], put[i]);
     }
+}
+
+static void receive_whole(void)
+{
+    struct whole_arrived whole;
+
+    if (!shm_whole(n.receiver, &whole))
+        return;
+    ck_assert_uint_le(whole.size, SHM_WHOLE);
+    size_t at = (size_t)(whole.bytes - n.receiver->page->staging);
+    ck_assert_uint_le(at, SHM_STAGING);
+    ck_assert_uint_le(whole.size, SHM_STAGING - at);
+    memcpy(to + GUARD, whole.bytes, whole.size);
+    (void)shm_end_whole(n.receiver, chance(80));
+    (void)shm_must_tell(n.receiver);
+}
+
+static void show_and_find_credit(void)
+{
+    uint64_t message = below(2UL * SHM_CREDIT), size;
+    bool takes_whole;
+
+    if (chance(50))
+        (void)shm_show_credit(n.receiver, message, below(SHM_WHOLE), chance(50));
+    if (!shm_find_credit(n.sender, message, &size, &takes_whole))
+        shm_want_credit(n.sender);
 }
 
 static bool is_claimed;
@@ -264,7 +315,16 @@ static void sleep_and_wake(void)
 
 static void do_something(void)
 {
-    switch (below(9)) {
+    switch (below(12)) {
+    case 9:
+        put_something();
+        break;
+    case 10:
+        receive_whole();
+        break;
+    case 11:
+        show_and_find_credit();
+        break;
     case 0:
     case 1:
         send_something();
@@ -295,7 +355,7 @@ static void do_something(void)
 TEST(shm__scribbled_while_units_move, .is_random = true)
 {
     struct thread thread;
-    uint64_t units = 0;
+    uint64_t units = 0, wholes = 0;
 
     begin(suite_seed(_i));
     scribbler.random = ~random_state;
@@ -308,11 +368,13 @@ TEST(shm__scribbled_while_units_move, .is_random = true)
         push_something();
     reap_something();
     take_back(SHM_ANY);
+    expect_all_released();
     for (int i = 0; i < MESSAGES; i++) {
-        ck_assert_uint_eq(come_back[i], held[i]);
         units += held[i];
+        wholes += put[i];
     }
     ck_assert_uint_gt(units, 0); /* something did move */
+    ck_assert_uint_gt(wholes, 0);
     ck_assert_int_eq(shm_look(n.receiver), SHM_HERE);
     expect_own_memory();
     expect_guards();
@@ -337,6 +399,7 @@ TEST(shm__receiver_lies, .is_random = true)
     begin(suite_seed(_i));
     for (int i = 0; i < STEPS; i++) {
         send_something();
+        put_something();
         if (chance(70))
             lie_about_notes();
         reap_something();
@@ -346,8 +409,7 @@ TEST(shm__receiver_lies, .is_random = true)
         ck_assert_uint_le(atomic_load(&w->head) - atomic_load(&w->reaped), RING_NOTES);
     }
     take_back(SHM_ANY);
-    for (int i = 0; i < MESSAGES; i++)
-        ck_assert_uint_eq(come_back[i], held[i]);
+    expect_all_released();
     expect_own_memory();
 }
 

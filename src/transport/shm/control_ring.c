@@ -39,8 +39,18 @@ bool control_ring_put(struct control_ring_place *p, const uint8_t *datagram, siz
         atomic_store(&slot_of(p, i)->bytes, (uint32_t)bytes);
     }
     p->next += slots;
-    *wakes = atomic_load(&p->ring->is_asleep) != 0 && atomic_exchange(&p->ring->is_asleep, 0) != 0;
+    *wakes = control_ring_take_sleep(p);
     return true;
+}
+
+bool control_ring_has_sleeper(const struct control_ring_place *p)
+{
+    return atomic_load(&p->ring->is_asleep) != 0;
+}
+
+bool control_ring_take_sleep(struct control_ring_place *p)
+{
+    return control_ring_has_sleeper(p) && atomic_exchange(&p->ring->is_asleep, 0) != 0;
 }
 
 bool control_ring_has(const struct control_ring_place *p)

@@ -44,6 +44,12 @@ struct control_ring_place {
 bool control_ring_put(struct control_ring_place *p, const uint8_t *datagram, size_t bytes,
                       bool *wakes);
 
+/* Does the reader sleep? */
+bool control_ring_has_sleeper(const struct control_ring_place *p);
+
+/* Is the reader asleep, and to be woken? Once: it says it anew. */
+bool control_ring_take_sleep(struct control_ring_place *p);
+
 /* Is there one to be read? */
 bool control_ring_has(const struct control_ring_place *p);
 

@@ -3,6 +3,7 @@
 #define ZCRP_TRANSPORT_SHM_PAGE_H
 
 #include "control_ring.h"
+#include "credit_ring.h"
 #include "peer_process.h"
 #include "push_slots.h"
 #include "rendezvous.h"
@@ -28,6 +29,7 @@ struct shm_page {
     _Atomic uint64_t nonce_at;                   /* which lies there in the receiver's memory */
     struct ring ring;
     struct control_ring control;
+    struct credit_ring credit;
     struct push_slots slots;
     uint8_t staging[SHM_STAGING];
 };

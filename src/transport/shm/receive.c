@@ -246,9 +246,65 @@ struct notes shm_notes(struct shm *n, uint32_t most)
     return notes;
 }
 
-bool shm_find_units(struct shm *n)
+static bool has_something(struct shm *n)
 {
     return shm_is_here(n) && n->in->lates == 0 && ring_skip(&n->in->ring);
+}
+
+bool shm_find_units(struct shm *n)
+{
+    struct ring_note note;
+
+    return has_something(n) && ring_look(&n->in->ring, 0, &note);
+}
+
+/* ---- messages as a whole ---- */
+
+bool shm_has_whole(struct shm *n)
+{
+    struct ring_whole whole;
+
+    return has_something(n) && ring_look_whole(&n->in->ring, &whole);
+}
+
+static bool is_within_staging(const struct ring_whole *whole)
+{
+    return whole->at <= SHM_STAGING && whole->bytes <= SHM_STAGING - whole->at;
+}
+
+/* One that says that it lies elsewhere is passed, like other nonsense. */
+bool shm_whole(struct shm *n, struct whole_arrived *out)
+{
+    struct ring_whole whole;
+
+    while (has_something(n) && ring_look_whole(&n->in->ring, &whole)) {
+        if (is_within_staging(&whole)) {
+            *out = (struct whole_arrived){whole.message, n->page->staging + whole.at, whole.bytes};
+            return true;
+        }
+        (void)ring_finish(&n->in->ring, RING_DONE);
+    }
+    return false;
+}
+
+bool shm_end_whole(struct shm *n, bool is_taken)
+{
+    return ring_finish(&n->in->ring, is_taken ? RING_DONE : RING_FAULTED);
+}
+
+bool shm_must_tell(struct shm *n)
+{
+    return shm_is_here(n) && control_ring_take_sleep(&n->in->control);
+}
+
+bool shm_show_credit(struct shm *n, uint64_t in_session, uint64_t size, bool takes_whole)
+{
+    const struct credit_shown shown = {in_session, size, takes_whole};
+
+    if (!shm_is_here(n))
+        return false;
+    credit_ring_show(&n->page->credit, &shown);
+    return control_ring_has_sleeper(&n->in->control) && credit_ring_take_want(&n->page->credit);
 }
 
 int shm_receive(struct shm *n, struct landing *l)

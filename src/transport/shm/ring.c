@@ -68,25 +68,57 @@ bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped)
     uint32_t state = atomic_load(&slot->state);
     if (state == RING_OFFERED || state == RING_REVOKED)
         return false;
-    *reaped = (struct ring_reaped){record->owner, record->staged, state == RING_FAULTED};
+    *reaped = (struct ring_reaped){.owner = record->owner,
+                                   .staged = record->staged,
+                                   .is_whole = record->is_whole,
+                                   .has_faulted = state == RING_FAULTED};
     atomic_store(&slot->state, RING_EMPTY);
     atomic_store(&w->reaped, number + 1);
     return true;
 }
 
-bool ring_revoke(struct ring_writer *w, uint64_t owner, uint64_t *of)
+bool ring_has_whole_to_reap(const struct ring_writer *w)
+{
+    uint64_t number = atomic_load(&w->reaped);
+    uint32_t state = atomic_load(&slot_at(w->ring, number)->state);
+
+    return number != atomic_load(&w->head) && w->record[number % RING_NOTES].is_whole &&
+           state != RING_OFFERED && state != RING_REVOKED;
+}
+
+bool ring_has_wholes(const struct ring_writer *w)
+{
+    uint64_t head = atomic_load(&w->head);
+
+    for (uint64_t i = atomic_load(&w->reaped); i < head; i++)
+        if (w->record[i % RING_NOTES].is_whole)
+            return true;
+    return false;
+}
+
+static bool is_meant(const struct ring_record *record, uint64_t owner)
+{
+    if (record->owner == RING_NOBODY)
+        return false;
+    return owner == RING_ANY || owner == record->owner ||
+           (owner == RING_ANY_WHOLE && record->is_whole);
+}
+
+bool ring_revoke(struct ring_writer *w, uint64_t owner, struct ring_revoked *revoked)
 {
     uint64_t head = atomic_load(&w->head);
 
     for (uint64_t i = atomic_load(&w->reaped); i < head; i++) {
         struct ring_record *record = record_of(w, i);
-        uint32_t offered = RING_OFFERED;
-        *of = record->owner;
-        if (*of == RING_NOBODY || (owner != RING_ANY && owner != *of))
+        uint32_t state = RING_OFFERED;
+        if (!is_meant(record, owner))
             continue;
-        (void)atomic_compare_exchange_strong(&slot_at(w->ring, i)->state, &offered, RING_REVOKED);
+        (void)atomic_compare_exchange_strong(&slot_at(w->ring, i)->state, &state, RING_REVOKED);
         if (record->is_pinned)
             continue;
+        *revoked = (struct ring_revoked){.owner = record->owner,
+                                         .is_whole = record->is_whole,
+                                         .has_arrived = record->is_whole && state == RING_DONE};
         record->owner = RING_NOBODY;
         return true;
     }
@@ -122,11 +154,14 @@ static bool makes_sense(const struct ring_note *note)
 {
     uint32_t least = note->has_trailer ? TRAILER_BYTES : 1;
 
+    if (note->place == RING_WHOLE)
+        return note->bytes <= RING_WHOLE_MOST;
     return note->bytes >= least && note->bytes < LANDING_DATAGRAM && note->segment <= note->bytes &&
            note->place < RING_PLACES;
 }
 
-bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note)
+/* As ring_look, whatever it is of. */
+static bool look(const struct ring_reader *r, uint32_t ahead, struct ring_note *note)
 {
     const struct ring_slot *slot = slot_at(r->ring, r->tail + ahead);
 
@@ -140,6 +175,21 @@ bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note)
         .place = load(&slot->place),
     };
     return makes_sense(note);
+}
+
+bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note)
+{
+    return look(r, ahead, note) && note->place != RING_WHOLE;
+}
+
+bool ring_look_whole(struct ring_reader *r, struct ring_whole *whole)
+{
+    struct ring_note note;
+
+    if (!look(r, 0, &note) || note.place != RING_WHOLE)
+        return false;
+    *whole = (struct ring_whole){.message = note.where, .at = note.segment, .bytes = note.bytes};
+    return true;
 }
 
 const uint8_t *ring_trailer(const struct ring_reader *r, uint32_t ahead)
@@ -168,7 +218,7 @@ bool ring_skip(struct ring_reader *r)
         uint32_t state = atomic_load(&slot_at(r->ring, r->tail)->state);
         if (state != RING_OFFERED && state != RING_REVOKED)
             return false;
-        if (ring_look(r, 0, &note))
+        if (look(r, 0, &note))
             return true;
         (void)ring_finish(r, RING_DONE);
     }

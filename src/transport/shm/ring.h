@@ -17,6 +17,10 @@
  * looks whether the reader sleeps afterwards. So one of them sees the other, and the writer wakes
  * it. tests/model/ring.pml has these rules; link.pml, who sleeps beside whom.
  *
+ * A note may also be of a message as a whole, whose bytes lie in the staging buffer. It has no
+ * datagram, so nothing but its slot says what became of it: DONE, FAULTED (the reader declines it),
+ * or REVOKED. One exchange decides.
+ *
  * A note is pinned while the writer's own process reads the memory that it is of (push_slots.h).
  * Then it is not reaped, and to revoke it leaves it its owner, who gets it back once it is
  * unpinned.
@@ -58,6 +62,7 @@ enum ring_place {
     RING_MEMORY,  /* anywhere in the writer's memory: at an address there */
     RING_ARENA,   /* in the writer's arena (shared_arena.h): so far from its start */
     RING_STAGING, /* in the staging buffer, which both map: likewise */
+    RING_WHOLE,   /* no datagrams: a message as a whole (ring_whole_note) */
     RING_PLACES
 };
 
@@ -70,6 +75,21 @@ struct ring_note {
     enum ring_place place; /* of all its bytes but the trailer's */
 };
 
+/* What the note of a whole message says. */
+struct ring_whole {
+    uint64_t message; /* its number in the session */
+    uint32_t at;      /* of the first byte in the staging buffer */
+    uint32_t bytes;   /* at most RING_WHOLE_MOST */
+};
+
+enum { RING_WHOLE_MOST = 4096 };
+
+static inline struct ring_note ring_whole_note(const struct ring_whole *w)
+{
+    return (struct ring_note){
+        .where = w->message, .bytes = w->bytes, .segment = w->at, .place = RING_WHOLE};
+}
+
 /* ---- the writer's side ---- */
 
 /* What the writer keeps of a note to itself. */
@@ -77,6 +97,7 @@ struct ring_record {
     uint64_t owner;    /* who wants to know that the reader is done; RING_NOBODY */
     struct iovec data; /* the owner's */
     uint64_t staged; /* bytes of the staging buffer that are free again with the note, and before */
+    bool is_whole;   /* a message */
     bool is_pinned;
 };
 
@@ -100,18 +121,34 @@ bool ring_offer(struct ring_writer *w, const struct ring_note *note,
 /* What became of the oldest note. */
 struct ring_reaped {
     uint64_t owner, staged;
-    bool has_faulted; /* the reader says that the memory cannot be read */
+    bool is_whole;
+    bool has_faulted; /* the reader says that the memory cannot be read, or declines the message */
 };
 
 /* The oldest note, if the reader is done with it. By one thread at a time; another may offer. */
 bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped);
 
-/* Revokes the oldest note of this owner, or of any (RING_ANY), which has no owner any more
- * (RING_NOBODY): if the reader has not finished it by now, it does not count. False if there is
- * none; `*of` is whose it was. By the thread that reaps. */
+/* Is the oldest note of a whole message, and is the reader done with it? By the thread that reaps.
+ */
+bool ring_has_whole_to_reap(const struct ring_writer *w);
+
+/* Are there notes of whole messages that were not reaped? O(notes). */
+bool ring_has_wholes(const struct ring_writer *w);
+
+/* What was revoked. */
+struct ring_revoked {
+    uint64_t owner;
+    bool is_whole;
+    bool has_arrived; /* too late: the reader has the whole message */
+};
+
+/* Revokes the oldest note of this owner, or of any (RING_ANY), or of any whole message
+ * (RING_ANY_WHOLE), which has no owner any more (RING_NOBODY): if the reader has not finished it by
+ * now, it does not count. False if there is none. By the thread that reaps. */
 #define RING_ANY UINT64_MAX
 #define RING_NOBODY (UINT64_MAX - 1)
-bool ring_revoke(struct ring_writer *w, uint64_t owner, uint64_t *of);
+#define RING_ANY_WHOLE (UINT64_MAX - 2)
+bool ring_revoke(struct ring_writer *w, uint64_t owner, struct ring_revoked *revoked);
 
 /* Pins a note that has an owner; NULL if it is not offered any more, or has none. By the thread
  * that reaps, as all of these. */
@@ -130,8 +167,11 @@ struct ring_reader {
 void ring_reader_init(struct ring_reader *r, struct ring *ring);
 
 /* The note `ahead` behind those that it is done with, without taking it. False if there is none, or
- * one that ring_skip passes. */
+ * one that ring_skip passes, or one of a whole message. */
 bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note);
+
+/* The next note, if it is of a whole message. False if not. */
+bool ring_look_whole(struct ring_reader *r, struct ring_whole *whole);
 
 /* That note's trailer, in the shared memory. */
 const uint8_t *ring_trailer(const struct ring_reader *r, uint32_t ahead);

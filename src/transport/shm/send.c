@@ -8,7 +8,13 @@
 #include <string.h>
 #include <sys/uio.h>
 
-enum { SMALL = 4096 }; /* bytes of a unit, below which units are copied together */
+enum {
+    SMALL = 4096,     /* bytes of a unit, below which units are copied together */
+    STAGED_LINE = 64, /* what whole messages are aligned to in the staging buffer, like units */
+};
+
+_Static_assert((int)SHM_WHOLE == (int)RING_WHOLE_MOST, "each fits a note");
+_Static_assert((int)SHM_CREDIT == (int)CREDIT_ENTRIES, "each is shown");
 
 #define STANDS_STILL (100 * MILLISECOND)
 
@@ -22,6 +28,12 @@ static bool staging_place(const struct staging *s, uint32_t bytes, uint64_t *hea
 
     *head = s->head + skip + bytes;
     return *head - atomic_load(&s->tail) <= SHM_STAGING;
+}
+
+/* Of a whole message: it begins a cache line. */
+static uint32_t whole_room(uint32_t size)
+{
+    return (size + STAGED_LINE - 1) / STAGED_LINE * STAGED_LINE;
 }
 
 static void join_units(const struct iovec *unit, uint32_t units, uint8_t *to)
@@ -198,24 +210,90 @@ enum channel_verdict shm_send(struct shm *n, const struct burst *b, uint32_t *se
     return *held ? send_in_place(n, b, sent, wakes) : send_copies(n, b, sent, wakes);
 }
 
-bool shm_reap(struct shm *n, uint64_t *message, bool *has_faulted)
+bool shm_reap(struct shm *n, struct released *released)
 {
     struct ring_reaped reaped;
 
     while (n->out != NULL && ring_reap(&n->out->ring, &reaped)) {
-        atomic_store(&n->out->still_since, NEVER);
-        atomic_store(&n->out->staging.tail, reaped.staged);
-        *message = reaped.owner;
-        *has_faulted = reaped.has_faulted;
+        atomic_store_explicit(&n->out->still_since, NEVER, memory_order_relaxed);
+        atomic_store_explicit(&n->out->staging.tail, reaped.staged, memory_order_release);
+        *released = (struct released){.message = reaped.owner,
+                                      .is_whole = reaped.is_whole,
+                                      .has_arrived = reaped.is_whole && !reaped.has_faulted,
+                                      .has_faulted = !reaped.is_whole && reaped.has_faulted};
         if (reaped.owner != RING_NOBODY)
             return true;
     }
     return false;
 }
 
-bool shm_take_back(struct shm *n, uint64_t message, uint64_t *of)
+bool shm_take_back(struct shm *n, uint64_t message, struct released *released)
 {
-    return n->out != NULL && ring_revoke(&n->out->ring, message, of);
+    struct ring_revoked revoked;
+
+    if (n->out == NULL || !ring_revoke(&n->out->ring, message, &revoked))
+        return false;
+    *released = (struct released){
+        .message = revoked.owner, .is_whole = revoked.is_whole, .has_arrived = revoked.has_arrived};
+    return true;
+}
+
+/* ---- messages as a whole ---- */
+
+/* Somebody has looked, and the receiver has read nothing since. */
+static bool may_stand_still(struct shm *n)
+{
+    return atomic_load_explicit(&n->out->still_since, memory_order_relaxed) != NEVER &&
+           shm_stands_still(n);
+}
+
+bool shm_put_whole(struct shm *n, uint64_t in_session, uint64_t owner, struct iovec bytes,
+                   bool *wakes)
+{
+    struct shm_writer *out = n->out;
+    struct ring_record record = {.owner = owner, .is_whole = true};
+    uint32_t size = (uint32_t)bytes.iov_len;
+
+    if (!shm_is_here(n) || !ring_has_room(&out->ring) || may_stand_still(n) ||
+        !staging_place(&out->staging, whole_room(size), &record.staged))
+        return false;
+    const struct ring_whole whole = {
+        .message = in_session,
+        .at = (uint32_t)((record.staged - whole_room(size)) % SHM_STAGING),
+        .bytes = size};
+    const struct ring_note note = ring_whole_note(&whole);
+    if (size > 0)
+        memcpy(n->page->staging + whole.at, bytes.iov_base, size);
+    out->staging.head = record.staged;
+    *wakes = ring_offer(&out->ring, &note, NULL, &record);
+    return true;
+}
+
+bool shm_has_wholes(const struct shm *n)
+{
+    return ring_has_wholes(&n->out->ring);
+}
+
+bool shm_has_whole_to_reap(const struct shm *n)
+{
+    return shm_is_here(n) && ring_has_whole_to_reap(&n->out->ring);
+}
+
+bool shm_find_credit(const struct shm *n, uint64_t in_session, uint64_t *size, bool *takes_whole)
+{
+    struct credit_shown shown;
+
+    if (!shm_is_here(n) || !credit_ring_find(&n->page->credit, in_session, &shown))
+        return false;
+    *size = shown.size;
+    *takes_whole = shown.takes_whole;
+    return true;
+}
+
+void shm_want_credit(struct shm *n)
+{
+    if (shm_is_here(n))
+        credit_ring_want(&n->page->credit);
 }
 
 bool shm_has_control(const struct shm *n)

@@ -96,8 +96,14 @@ bool shm_say_asleep(struct shm *n)
 {
     if (!shm_is_here(n))
         return true;
-    return n->out != NULL ? control_ring_say_asleep(&n->out->control)
-                          : ring_say_asleep(&n->in->ring);
+    if (n->in != NULL)
+        return ring_say_asleep(&n->in->ring);
+    if (!control_ring_say_asleep(&n->out->control))
+        return false;
+    if (!ring_has_whole_to_reap(&n->out->ring))
+        return true;
+    control_ring_say_awake(&n->out->control);
+    return false;
 }
 
 void shm_say_awake(struct shm *n)

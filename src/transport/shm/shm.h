@@ -5,11 +5,18 @@
  *               small units are copied together first, a burst a note  process_vm_readv, or a
  *                                                                      copy of what both map
  *               shm_control     <-- acknowledgements, requests (control_ring.h) --        shm_reply
+ *               shm_put_whole      -- small messages, each in a note ------------->      shm_whole
+ *               shm_find_credit <-- buffers that are posted (credit_ring.h) ------- shm_show_credit
  *
  * It carries the protocol's own datagrams, those of the session that began over the socket. So
  * order, sizes, cancelling, silence and all the rest are what they are over UDP, and a datagram may
  * take either way at any time. Hellos, offers and path probes take the socket. The socket also
  * wakes a peer that sleeps: an empty datagram says that there is something to read.
+ *
+ * A message of up to SHM_WHOLE bytes that has a buffer of the library's at the receiver crosses as
+ * a whole, without any datagram. Its note has the same place in the ring as its units would have.
+ * The slot says that the message has arrived. If the receiver declines the message, or does not
+ * read, the sender sends it in units.
  *
  * Two ends meet once a session has begun over a socket whose ends have one address (rendezvous.h).
  * The sender hands in a sealed memfd, the shared page (page.h), and the address of a nonce. The
@@ -35,6 +42,7 @@
 #define ZCRP_TRANSPORT_SHM_SHM_H
 
 #include "transport/channel.h"
+#include "transport/whole.h"
 
 struct shared_arena;
 struct shm;
@@ -42,6 +50,8 @@ struct shm;
 enum {
     SHM_STAGING = 1 << 20, /* bytes that a sender copies small units to; both map them */
     SHM_SECRET = 32,       /* bytes */
+    SHM_WHOLE = 4096,      /* bytes of a message that may cross as a whole */
+    SHM_CREDIT = 256,      /* buffers that are shown at once */
 };
 
 enum shm_refusal {
@@ -114,14 +124,31 @@ bool shm_stands_still(struct shm *n);
 enum channel_verdict shm_send(struct shm *n, const struct burst *b, uint32_t *sent, bool *held,
                               bool *wakes);
 
-/* The oldest unit that was held and is not any more, if there is one: its message. `*has_faulted`:
- * the receiver could not read it. */
-bool shm_reap(struct shm *n, uint64_t *message, bool *has_faulted);
+/* The oldest unit that was held and is not any more, or message that went as a whole, and the
+ * receiver has taken or declined it. False if there is none. */
+bool shm_reap(struct shm *n, struct released *released);
 
-/* Takes back a unit of this message, or of any (SHM_ANY), that was held: if the receiver has
- * not read it by now, it does not count. False if there is none; `*of` is its message. */
+/* Takes back a unit of this message, or of any (SHM_ANY), that was held, or the whole message, or
+ * any whole one (SHM_ANY_WHOLE): if the receiver has not read it by now, it does not count. False
+ * if there is none. */
 #define SHM_ANY UINT64_MAX
-bool shm_take_back(struct shm *n, uint64_t message, uint64_t *of);
+#define SHM_ANY_WHOLE (UINT64_MAX - 2)
+bool shm_take_back(struct shm *n, uint64_t message, struct released *released);
+
+/* Sends a message as a whole: number `in_session` to the peer, `owner` to whoever reaps. False if
+ * there is no room for it now. By the thread that sends. */
+bool shm_put_whole(struct shm *n, uint64_t in_session, uint64_t owner, struct iovec bytes,
+                   bool *wakes);
+
+/* Are there any that were not reaped; is the oldest of all to be reaped? By the thread that reaps.
+ */
+bool shm_has_wholes(const struct shm *n);
+bool shm_has_whole_to_reap(const struct shm *n);
+
+/* Does the receiver show a buffer for this message? If not, the sender may want one: then the
+ * receiver sends a request when it has one, if the sender sleeps by then. */
+bool shm_find_credit(const struct shm *n, uint64_t in_session, uint64_t *size, bool *takes_whole);
+void shm_want_credit(struct shm *n);
 
 /* Claims something to push, if there is something: by the thread that reaps. Then shm_push
  * copies it, by one thread, which need not be that. Then whoever reaps lets go of one after the
@@ -149,6 +176,21 @@ struct notes {
     uint32_t units; /* most that one has */
 };
 struct notes shm_notes(struct shm *n, uint32_t most);
+
+/* Is the next a message as a whole? Passes the notes that were taken back. shm_end_whole is done
+ * with it. By the thread that receives, as all of these. */
+bool shm_has_whole(struct shm *n);
+bool shm_whole(struct shm *n, struct whole_arrived *whole);
+
+/* The receiver has its bytes, or declines it. True if that counts; false: it was taken back. */
+bool shm_end_whole(struct shm *n, bool is_taken);
+
+/* Some have ended: true if the sender sleeps, and is to be woken. */
+bool shm_must_tell(struct shm *n);
+
+/* Shows a buffer of `size` for this message; true if the sender wants one and sleeps: it is to get
+ * a request. */
+bool shm_show_credit(struct shm *n, uint64_t in_session, uint64_t size, bool takes_whole);
 
 /* As channel_receive, of what the sender has sent this way. 0: nothing. */
 int shm_receive(struct shm *n, struct landing *l);

@@ -196,8 +196,7 @@ static uint32_t receive_joined(void)
 TEST(shm_send__may_read_arena_only)
 {
     uint32_t sent, units = 0;
-    uint64_t message;
-    bool has_faulted;
+    struct released released;
 
     teardown();
     is_forbidden = true;
@@ -207,7 +206,7 @@ TEST(shm_send__may_read_arena_only)
     assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
     assert_int_equal(sent, UNITS);
     assert_int_equal(receive_joined(), UNITS);
-    assert_false(shm_reap(n.sender, &message, &has_faulted)); /* none is held */
+    assert_false(shm_reap(n.sender, &released)); /* none is held */
     while (send_units(LARGE, &sent) == CHANNEL_OK)
         units += sent;
     units += sent;
@@ -265,15 +264,14 @@ TEST(shm_receive__some_of_it)
 /* Neither this side's memory nor the next unit of the sender's can be accessed, it seems. */
 TEST(shm_receive__nothing_but_the_nonce)
 {
-    uint64_t message;
-    bool has_faulted;
+    struct released released;
     uint32_t sent;
 
     assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
     readv_result = PEER_NONCE;
     assert_int_equal(receive(), 1);
     assert_int_equal(n.landing.bytes[0], 0);
-    assert_true(shm_reap(n.sender, &message, &has_faulted));
-    assert_int_equal(message, MESSAGE);
-    assert_true(has_faulted);
+    assert_true(shm_reap(n.sender, &released));
+    assert_int_equal(released.message, MESSAGE);
+    assert_true(released.has_faulted);
 }

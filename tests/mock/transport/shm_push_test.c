@@ -120,14 +120,13 @@ static void expect_all(uint32_t units)
 
 static void expect_reaped(uint32_t units)
 {
-    uint64_t message;
-    bool has_faulted;
+    struct released released;
 
     for (uint32_t i = 0; i < units; i++) {
-        assert_true(shm_reap(n.sender, &message, &has_faulted));
-        assert_false(has_faulted);
+        assert_true(shm_reap(n.sender, &released));
+        assert_false(released.has_faulted);
     }
-    assert_false(shm_reap(n.sender, &message, &has_faulted));
+    assert_false(shm_reap(n.sender, &released));
 }
 
 TEST(shm_push__all_but_the_first)
@@ -196,7 +195,8 @@ TEST(shm_push__receiver_is_gone)
 
 static void push_and_take_back(void)
 {
-    uint64_t message, of;
+    struct released of;
+    uint64_t message;
 
     assert_true(shm_claim(n.sender));
     while (shm_take_back(n.sender, MESSAGE, &of))
@@ -205,7 +205,7 @@ static void push_and_take_back(void)
     for (uint32_t i = 0; i < A_PUSH; i++) { /* it has them still */
         assert_true(shm_let_go(n.sender, &message));
         assert_true(shm_take_back(n.sender, message, &of));
-        assert_int_equal(of, MESSAGE);
+        assert_int_equal(of.message, MESSAGE);
     }
     assert_false(shm_take_back(n.sender, MESSAGE, &of));
 }
@@ -215,8 +215,7 @@ TEST(shm_push__taken_back)
 {
     if (!has_pidfd())
         skip();
-    uint64_t message;
-    bool has_faulted;
+    struct released released;
 
     send_units(UNITS);
     meanwhile = push_and_take_back;
@@ -225,7 +224,7 @@ TEST(shm_push__taken_back)
         assert_int_equal(n.landing.bytes[i], 0);
     assert_true(n.landing.is_spoilt);
     assert_int_equal(receive(UNITS), 0);
-    assert_false(shm_reap(n.sender, &message, &has_faulted)); /* nobody's */
+    assert_false(shm_reap(n.sender, &released)); /* nobody's */
     send_units(UNITS);
     expect_all(UNITS);
 }
@@ -267,16 +266,15 @@ TEST(shm_look_late__settles_and_does_not_let_go)
 {
     if (!has_pidfd())
         skip();
-    uint64_t message;
-    bool has_faulted;
+    struct released released;
 
     expect_late();
     shm_push(n.sender);
     assert_false(shm_look_late(n.receiver));
     assert_int_equal(receive(UNITS), A_PUSH);
     for (int i = 0; i < UNITS - A_PUSH; i++)
-        assert_true(shm_reap(n.sender, &message, &has_faulted));
-    assert_false(shm_reap(n.sender, &message, &has_faulted));
+        assert_true(shm_reap(n.sender, &released));
+    assert_false(shm_reap(n.sender, &released));
     assert_int_equal(let_go_all(), A_PUSH);
     expect_reaped(A_PUSH);
 }
@@ -323,7 +321,7 @@ TEST(shm_look_late__until_it_is_another)
 TEST(shm_claim__of_nothing)
 {
     struct push_slots *t = &n.sender->page->slots;
-    uint64_t of;
+    struct released of;
 
     assert_false(shm_claim(n.sender));
     send_units(UNITS);

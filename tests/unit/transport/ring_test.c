@@ -125,7 +125,7 @@ TEST(ring_pin__is_not_reaped)
 /* It does not count any more, and its owner gets it back when it is unpinned. */
 TEST(ring_pin__is_revoked)
 {
-    uint64_t of;
+    struct ring_revoked of;
 
     (void)offer(7);
     (void)offer(7);
@@ -135,13 +135,13 @@ TEST(ring_pin__is_revoked)
     expect_no_next();
     ck_assert_uint_eq(ring_unpin(&writer, 0), 7);
     ck_assert(ring_revoke(&writer, 7, &of));
-    ck_assert_uint_eq(of, 7);
+    ck_assert_uint_eq(of.owner, 7);
     ck_assert(!ring_revoke(&writer, 7, &of));
 }
 
 TEST(ring_pin__what_there_is)
 {
-    uint64_t of;
+    struct ring_revoked of;
 
     ck_assert(!ring_pin(&writer, 0));
     (void)offer(RING_NOBODY);
@@ -196,12 +196,12 @@ TEST(ring__goes_round)
 
 TEST(ring_revoke__before_it_is_read)
 {
-    uint64_t of;
+    struct ring_revoked of;
 
     (void)offer(1);
     (void)offer(2);
     ck_assert(ring_revoke(&writer, 1, &of));
-    ck_assert_uint_eq(of, 1);
+    ck_assert_uint_eq(of.owner, 1);
     ck_assert(!ring_revoke(&writer, 1, &of));
     expect_no_next();
     expect_nothing_to_reap(); /* its slot is the reader's until it has passed */
@@ -213,7 +213,7 @@ TEST(ring_revoke__before_it_is_read)
 
 TEST(ring_revoke__while_it_is_copied)
 {
-    uint64_t of;
+    struct ring_revoked of;
 
     (void)offer(1);
     expect_next(1);
@@ -224,7 +224,7 @@ TEST(ring_revoke__while_it_is_copied)
 
 TEST(ring_revoke__while_it_faults)
 {
-    uint64_t of;
+    struct ring_revoked of;
 
     (void)offer(1);
     expect_next(1);
@@ -235,28 +235,28 @@ TEST(ring_revoke__while_it_faults)
 
 TEST(ring_revoke__after_it_was_copied)
 {
-    uint64_t of;
+    struct ring_revoked of;
 
     (void)offer(1);
     ck_assert(ring_finish(&reader, RING_DONE));
     ck_assert(ring_revoke(&writer, 1, &of)); /* it has no owner any more, and has counted */
-    ck_assert_uint_eq(of, 1);
+    ck_assert_uint_eq(of.owner, 1);
     expect_reaped(RING_NOBODY, false);
     ck_assert(!ring_revoke(&writer, 1, &of));
 }
 
 TEST(ring_revoke__of_any_and_of_nobody)
 {
-    uint64_t of;
+    struct ring_revoked of;
 
     (void)offer(5);
     (void)offer(RING_NOBODY);
     (void)offer(6);
     ck_assert(!ring_revoke(&writer, 4, &of));
     ck_assert(ring_revoke(&writer, RING_ANY, &of));
-    ck_assert_uint_eq(of, 5);
+    ck_assert_uint_eq(of.owner, 5);
     ck_assert(ring_revoke(&writer, RING_ANY, &of));
-    ck_assert_uint_eq(of, 6);
+    ck_assert_uint_eq(of.owner, 6);
     ck_assert(!ring_revoke(&writer, RING_ANY, &of));
     ck_assert(ring_skip(&reader));
     expect_next(RING_NOBODY); /* this one counts as before */
@@ -264,7 +264,8 @@ TEST(ring_revoke__of_any_and_of_nobody)
 
 TEST(ring_skip__a_ring_of_revoked_notes)
 {
-    uint64_t of, revoked = 0;
+    struct ring_revoked of;
+    uint64_t revoked = 0;
 
     for (uint64_t i = 0; i < RING_NOTES; i++)
         (void)offer(9);
@@ -299,7 +300,7 @@ TEST(ring_say_asleep__awake_again)
 
 TEST(ring_say_asleep__something_to_pass)
 {
-    uint64_t of;
+    struct ring_revoked of;
 
     (void)offer(1);
     (void)ring_revoke(&writer, 1, &of);
@@ -309,7 +310,7 @@ TEST(ring_say_asleep__something_to_pass)
 
 TEST(ring_say_asleep__something_behind_what_is_passed)
 {
-    uint64_t of;
+    struct ring_revoked of;
 
     (void)offer(1);
     (void)offer(2);
@@ -408,6 +409,133 @@ TEST(ring_has_room__is_private)
     ck_assert(!ring_has_room(&writer));
 }
 
+/* ---- whole messages ---- */
+
+static const struct ring_whole a_whole = {.message = 1ULL << 40, .at = 64, .bytes = 100};
+
+static void offer_whole(const struct ring_whole *whole, uint64_t owner)
+{
+    const struct ring_note note = ring_whole_note(whole);
+    const struct ring_record record = {.owner = owner, .is_whole = true};
+
+    (void)ring_offer(&writer, &note, NULL, &record);
+}
+
+static void expect_whole(const struct ring_whole *expected)
+{
+    struct ring_whole whole;
+
+    ck_assert(ring_look_whole(&reader, &whole));
+    ck_assert_uint_eq(whole.message, expected->message);
+    ck_assert_uint_eq(whole.at, expected->at);
+    ck_assert_uint_eq(whole.bytes, expected->bytes);
+}
+
+/* Each has its place between notes of units, and neither is taken for the other. */
+TEST(ring_whole__in_its_place)
+{
+    struct ring_whole whole;
+    struct ring_note note;
+
+    (void)offer(1);
+    offer_whole(&a_whole, 2);
+    (void)offer(3);
+    ck_assert(!ring_look_whole(&reader, &whole));
+    expect_next(1);
+    ck_assert(!ring_look(&reader, 1, &note));
+    ck_assert(ring_finish(&reader, RING_DONE));
+    expect_no_next();
+    expect_whole(&a_whole);
+    ck_assert(ring_skip(&reader));
+    ck_assert(ring_finish(&reader, RING_DONE));
+    ck_assert(!ring_look_whole(&reader, &whole));
+    expect_next(3);
+}
+
+TEST(ring_whole__is_reaped)
+{
+    static const struct {
+        enum ring_state how;
+        bool has_faulted;
+    } rows[] = {{RING_DONE, false}, {RING_FAULTED, true}};
+    struct ring_reaped reaped;
+
+    for (int i = 0; i < ROWS(rows); i++) {
+        offer_whole(&a_whole, 7);
+        ck_assert(ring_has_wholes(&writer));
+        ck_assert(!ring_has_whole_to_reap(&writer));
+        ck_assert(ring_finish(&reader, rows[i].how));
+        ck_assert(ring_has_whole_to_reap(&writer));
+        ck_assert(ring_reap(&writer, &reaped));
+        ck_assert(reaped.is_whole);
+        ck_assert_uint_eq(reaped.owner, 7);
+        ck_assert_int_eq(reaped.has_faulted, rows[i].has_faulted);
+        ck_assert(!ring_has_wholes(&writer));
+        ck_assert(!ring_has_whole_to_reap(&writer));
+    }
+    (void)offer(1);
+    ck_assert(ring_finish(&reader, RING_DONE));
+    ck_assert(!ring_has_whole_to_reap(&writer)); /* a unit is none */
+}
+
+/* Whoever revokes one knows whether it has arrived. */
+TEST(ring_whole__is_revoked)
+{
+    struct ring_revoked of;
+
+    offer_whole(&a_whole, 1); /* not read */
+    offer_whole(&a_whole, 2);
+    offer_whole(&a_whole, 3);
+    ck_assert(ring_revoke(&writer, 1, &of));
+    ck_assert(of.is_whole && !of.has_arrived);
+    ck_assert(!ring_finish(&reader, RING_DONE)); /* the reader had copied it already */
+    ck_assert(ring_finish(&reader, RING_DONE));
+    ck_assert(ring_finish(&reader, RING_FAULTED));
+    ck_assert(ring_revoke(&writer, 2, &of));
+    ck_assert(of.is_whole && of.has_arrived);
+    ck_assert(ring_revoke(&writer, 3, &of)); /* declined */
+    ck_assert(of.is_whole && !of.has_arrived);
+    ck_assert(!ring_revoke(&writer, RING_ANY, &of));
+}
+
+TEST(ring_revoke__of_any_whole)
+{
+    struct ring_revoked of;
+
+    (void)offer(1);
+    offer_whole(&a_whole, 2);
+    (void)offer(3);
+    offer_whole(&a_whole, 4);
+    ck_assert(ring_revoke(&writer, RING_ANY_WHOLE, &of));
+    ck_assert_uint_eq(of.owner, 2);
+    ck_assert(ring_revoke(&writer, RING_ANY_WHOLE, &of));
+    ck_assert_uint_eq(of.owner, 4);
+    ck_assert(!ring_revoke(&writer, RING_ANY_WHOLE, &of));
+    ck_assert(ring_revoke(&writer, RING_ANY, &of));
+    ck_assert_uint_eq(of.owner, 1);
+}
+
+TEST(ring_whole__that_is_too_large)
+{
+    const struct ring_whole large = {.bytes = RING_WHOLE_MOST + 1},
+                            largest = {.bytes = RING_WHOLE_MOST};
+    struct ring_whole whole;
+
+    offer_whole(&large, 1);
+    offer_whole(&largest, 2);
+    ck_assert(!ring_look_whole(&reader, &whole));
+    ck_assert(ring_skip(&reader));
+    expect_whole(&largest);
+}
+
+/* A reader that is about to sleep sees it. */
+TEST(ring_say_asleep__before_a_whole_message)
+{
+    ck_assert(ring_say_asleep(&reader));
+    offer_whole(&a_whole, 1);
+    ck_assert(!ring_say_asleep(&reader));
+}
+
 /* A writer that offers nonsense wherever the reader looks: each call ends. */
 TEST(ring_skip__ends)
 {
@@ -477,7 +605,8 @@ static void read_something(uint64_t *random)
 TEST(ring__scribbled_at_random, .is_random = true)
 {
     static bool is_revoked[STEPS];
-    uint64_t random = suite_seed(_i), offered = 0, reaped_count = 0, of;
+    uint64_t random = suite_seed(_i), offered = 0, reaped_count = 0;
+    struct ring_revoked of;
     struct ring_reaped reaped;
 
     memset(is_revoked, 0, sizeof(is_revoked));
@@ -487,9 +616,9 @@ TEST(ring__scribbled_at_random, .is_random = true)
         if (random_chance(&random, 60) && ring_has_room(&writer))
             (void)offer(offered++);
         if (random_chance(&random, 10) && ring_revoke(&writer, RING_ANY, &of)) {
-            ck_assert_uint_lt(of, offered);
-            ck_assert(!is_revoked[of]);
-            is_revoked[of] = true;
+            ck_assert_uint_lt(of.owner, offered);
+            ck_assert(!is_revoked[of.owner]);
+            is_revoked[of.owner] = true;
         }
         if (!ring_reap(&writer, &reaped))
             continue;

@@ -66,13 +66,12 @@ static void expect_units(const uint8_t *memory)
 
 static void expect_reaped(uint32_t units)
 {
-    uint64_t message;
-    bool has_faulted;
+    struct released released;
 
     for (uint32_t i = 0; i < units; i++) {
-        ck_assert(shm_reap(n.sender, &message, &has_faulted));
-        ck_assert_uint_eq(message, MESSAGE);
-        ck_assert(!has_faulted);
+        ck_assert(shm_reap(n.sender, &released));
+        ck_assert_uint_eq(released.message, MESSAGE);
+        ck_assert(!released.has_faulted);
     }
 }
 

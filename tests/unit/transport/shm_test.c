@@ -78,21 +78,19 @@ static void plan_large(uint8_t *memory)
 
 static void expect_reaped(uint32_t units, bool has_faulted)
 {
-    uint64_t message;
-    bool is_fault;
+    struct released released;
 
     for (uint32_t i = 0; i < units; i++) {
-        ck_assert(shm_reap(n.sender, &message, &is_fault));
-        ck_assert_uint_eq(message, MESSAGE);
-        ck_assert_int_eq(is_fault, has_faulted);
+        ck_assert(shm_reap(n.sender, &released));
+        ck_assert_uint_eq(released.message, MESSAGE);
+        ck_assert_int_eq(released.has_faulted, has_faulted);
     }
 }
 
 static void expect_nothing_to_reap(void)
 {
-    uint64_t message;
-    bool has_faulted;
-    ck_assert(!shm_reap(n.sender, &message, &has_faulted));
+    struct released released;
+    ck_assert(!shm_reap(n.sender, &released));
 }
 
 /* Memory of its own pages, that can be taken away. */
@@ -262,9 +260,9 @@ TEST(shm_send__without_a_pin_it_is_copied)
 
 TEST(shm_send__units_of_two_messages)
 {
-    uint64_t message;
+    struct released released;
     uint32_t sent;
-    bool held, has_faulted;
+    bool held;
 
     meet();
     shm_pair_fill(&n.burst, MESSAGE, from, 3, LARGE_DATA);
@@ -275,8 +273,8 @@ TEST(shm_send__units_of_two_messages)
     plan_large(to);
     ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 3);
     for (uint64_t i = 0; i < 3; i++) {
-        ck_assert(shm_reap(n.sender, &message, &has_faulted));
-        ck_assert_uint_eq(message, i == 0 ? MESSAGE : MESSAGE + 1);
+        ck_assert(shm_reap(n.sender, &released));
+        ck_assert_uint_eq(released.message, i == 0 ? MESSAGE : MESSAGE + 1);
     }
 }
 
@@ -354,13 +352,13 @@ TEST(shm_send__a_receiver_that_stands_still)
 
 TEST(shm_take_back__before_it_is_read)
 {
-    uint64_t of;
+    struct released of;
     uint32_t taken = 0;
 
     meet();
     send_large();
     while (shm_take_back(n.sender, MESSAGE, &of)) {
-        ck_assert_uint_eq(of, MESSAGE);
+        ck_assert_uint_eq(of.message, MESSAGE);
         taken++;
     }
     ck_assert_uint_eq(taken, LARGE_UNITS);
@@ -375,7 +373,7 @@ TEST(shm_take_back__before_it_is_read)
 
 TEST(shm_take_back__of_another_message)
 {
-    uint64_t of;
+    struct released of;
 
     meet();
     send_large();
@@ -586,4 +584,194 @@ TEST(shm_say_asleep__the_sender_wakes)
     ck_assert(!shm_say_asleep(n.receiver));
     ck_assert_int_eq(shm_send(n.sender, &n.burst, &sent, &held, &wakes), CHANNEL_OK);
     ck_assert(!wakes);
+}
+
+/* ---- messages as a whole ---- */
+
+static bool put_whole(uint64_t in_session, uint64_t owner, const void *bytes, size_t size)
+{
+    bool wakes;
+    return shm_put_whole(n.sender, in_session, owner, (struct iovec){(void *)bytes, size}, &wakes);
+}
+
+static void expect_whole(uint64_t in_session, const void *bytes, uint32_t size)
+{
+    struct whole_arrived whole;
+
+    ck_assert(shm_has_whole(n.receiver));
+    ck_assert(shm_whole(n.receiver, &whole));
+    ck_assert_uint_eq(whole.in_session, in_session);
+    ck_assert_uint_eq(whole.size, size);
+    ck_assert_mem_eq(whole.bytes, bytes, size);
+}
+
+static void expect_released(uint64_t message, bool has_arrived)
+{
+    struct released released;
+
+    ck_assert(shm_reap(n.sender, &released));
+    ck_assert_uint_eq(released.message, message);
+    ck_assert(released.is_whole);
+    ck_assert_int_eq(released.has_arrived, has_arrived);
+    ck_assert(!released.has_faulted);
+}
+
+TEST(shm_whole__crosses)
+{
+    meet();
+    ck_assert(!shm_has_whole(n.receiver));
+    ck_assert(put_whole(5, MESSAGE, from, 100));
+    ck_assert(put_whole(6, MESSAGE + 1, NULL, 0));
+    ck_assert(put_whole(7, MESSAGE + 2, from + 100, SHM_WHOLE));
+    memset(from, 0xFF, 100); /* it was copied */
+    ck_assert(!shm_find_units(n.receiver));
+    struct whole_arrived whole;
+    ck_assert(shm_whole(n.receiver, &whole));
+    ck_assert_uint_eq(whole.bytes[1], (uint8_t)(2654435761u >> 24));
+    ck_assert(shm_end_whole(n.receiver, true));
+    expect_whole(6, "", 0);
+    ck_assert(shm_end_whole(n.receiver, false));
+    expect_whole(7, from + 100, SHM_WHOLE);
+    ck_assert(shm_end_whole(n.receiver, true));
+    ck_assert(shm_has_wholes(n.sender));
+    expect_released(MESSAGE, true);
+    expect_released(MESSAGE + 1, false);
+    expect_released(MESSAGE + 2, true);
+    expect_nothing_to_reap();
+    ck_assert(!shm_has_wholes(n.sender));
+}
+
+/* Its place is between the units. */
+TEST(shm_whole__between_units)
+{
+    meet();
+    send_large();
+    ck_assert(put_whole(5, MESSAGE + 1, from, 10));
+    send_large();
+    ck_assert(!shm_has_whole(n.receiver));
+    plan_large(to);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), LARGE_UNITS);
+    plan_large(to);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
+    ck_assert_uint_eq(shm_notes(n.receiver, 8).count, 0);
+    expect_whole(5, from, 10);
+    ck_assert(shm_end_whole(n.receiver, true));
+    plan_large(to);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), LARGE_UNITS);
+}
+
+TEST(shm_put_whole__goes_round)
+{
+    uint32_t count = 0;
+
+    meet();
+    for (int round = 0; round < 5; round++) {
+        uint32_t there = 0;
+        while (put_whole(count + there, MESSAGE, from + (count + there) % 50, 4000))
+            there++;
+        ck_assert_uint_ge(there, RING_NOTES - 1);
+        for (; there > 0; there--, count++) {
+            expect_whole(count, from + count % 50, 4000);
+            ck_assert(shm_end_whole(n.receiver, true));
+            expect_released(MESSAGE, true);
+        }
+    }
+}
+
+TEST(shm_take_back__a_whole_message)
+{
+    struct released released;
+
+    meet();
+    ck_assert(put_whole(1, MESSAGE, from, 10));
+    ck_assert(put_whole(2, MESSAGE + 1, from, 10));
+    ck_assert(shm_take_back(n.sender, MESSAGE, &released));
+    ck_assert(released.is_whole && !released.has_arrived);
+    expect_whole(2, from, 10); /* that one is passed */
+    ck_assert(shm_end_whole(n.receiver, true));
+    ck_assert(shm_take_back(n.sender, SHM_ANY_WHOLE, &released));
+    ck_assert_uint_eq(released.message, MESSAGE + 1);
+    ck_assert(released.is_whole && released.has_arrived);
+    ck_assert(!shm_take_back(n.sender, SHM_ANY, &released));
+    expect_nothing_to_reap();
+}
+
+/* A sender that is about to sleep sees that one has arrived; one that sleeps is woken. */
+TEST(shm_must_tell__a_sender_that_sleeps)
+{
+    meet();
+    ck_assert(put_whole(1, MESSAGE, from, 10));
+    ck_assert(shm_say_asleep(n.sender));
+    expect_whole(1, from, 10);
+    ck_assert(shm_end_whole(n.receiver, true));
+    ck_assert(shm_must_tell(n.receiver));
+    ck_assert(!shm_must_tell(n.receiver));
+    ck_assert(shm_has_whole_to_reap(n.sender));
+    ck_assert(!shm_say_asleep(n.sender));
+    ck_assert(!shm_must_tell(n.receiver));
+    expect_released(MESSAGE, true);
+    ck_assert(shm_say_asleep(n.sender));
+}
+
+/* A receiver that reads nothing gets no more. */
+TEST(shm_put_whole__to_one_that_stands_still)
+{
+    meet();
+    ck_assert(put_whole(1, MESSAGE, from, 10));
+    ck_assert(!shm_stands_still(n.sender));
+    n.sender->out->still_since -= SECOND;
+    ck_assert(!put_whole(2, MESSAGE, from, 10));
+    expect_whole(1, from, 10);
+    ck_assert(shm_end_whole(n.receiver, true));
+    expect_released(MESSAGE, true);
+    ck_assert(put_whole(2, MESSAGE, from, 10));
+}
+
+/* A sender that names bytes beyond the staging buffer is passed over. */
+TEST(shm_whole__elsewhere)
+{
+    static const struct ring_whole rows[] = {
+        {.message = 1, .at = SHM_STAGING, .bytes = 1},
+        {.message = 2, .at = SHM_STAGING - 10, .bytes = 11},
+        {.message = 3, .at = UINT32_MAX, .bytes = 1},
+        {.message = 4, .at = UINT32_MAX, .bytes = SHM_WHOLE},
+        {.message = 5, .at = 0, .bytes = SHM_WHOLE + 1},
+    };
+    struct whole_arrived whole;
+
+    meet();
+    for (int i = 0; i < ROWS(rows); i++) {
+        const struct ring_note note = ring_whole_note(&rows[i]);
+        (void)ring_offer(&n.sender->out->ring, &note, NULL,
+                         &(struct ring_record){.owner = MESSAGE, .is_whole = true});
+    }
+    ck_assert(!shm_whole(n.receiver, &whole));
+    ck_assert(!shm_has_whole(n.receiver));
+    const struct ring_whole last = {.message = 6, .at = SHM_STAGING - 10, .bytes = 10};
+    const struct ring_note note = ring_whole_note(&last);
+    (void)ring_offer(&n.sender->out->ring, &note, NULL,
+                     &(struct ring_record){.owner = MESSAGE, .is_whole = true});
+    ck_assert(shm_whole(n.receiver, &whole));
+    ck_assert_uint_eq(whole.in_session, 6);
+}
+
+/* ---- credit ---- */
+
+TEST(shm_show_credit__tells_a_sender_that_sleeps_and_wants_it)
+{
+    uint64_t size;
+    bool takes_whole;
+
+    meet();
+    ck_assert(!shm_find_credit(n.sender, 3, &size, &takes_whole));
+    shm_say_awake(n.sender);
+    ck_assert(!shm_show_credit(n.receiver, 3, 100, true));
+    ck_assert(shm_find_credit(n.sender, 3, &size, &takes_whole));
+    ck_assert_uint_eq(size, 100);
+    ck_assert(takes_whole);
+    shm_want_credit(n.sender);
+    ck_assert(!shm_show_credit(n.receiver, 4, 100, true)); /* it is awake */
+    ck_assert(shm_say_asleep(n.sender));
+    ck_assert(shm_show_credit(n.receiver, 5, 100, true));
+    ck_assert(!shm_show_credit(n.receiver, 6, 100, true)); /* once */
 }

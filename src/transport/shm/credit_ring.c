@@ -1,0 +1,36 @@
+#include "credit_ring.h"
+
+#define TAKES_WHOLE (UINT64_C(1) << 63)
+
+void credit_ring_show(struct credit_ring *c, const struct credit_shown *shown)
+{
+    struct credit_entry *entry = &c->entry[shown->message % CREDIT_ENTRIES];
+
+    atomic_store_explicit(&entry->message, 0, memory_order_relaxed);
+    atomic_store_explicit(&entry->size, shown->size | (shown->takes_whole ? TAKES_WHOLE : 0),
+                          memory_order_release);
+    atomic_store(&entry->message, shown->message + 1);
+}
+
+bool credit_ring_take_want(struct credit_ring *c)
+{
+    return atomic_load(&c->is_wanted) != 0 && atomic_exchange(&c->is_wanted, 0) != 0;
+}
+
+bool credit_ring_find(const struct credit_ring *c, uint64_t message, struct credit_shown *shown)
+{
+    const struct credit_entry *entry = &c->entry[message % CREDIT_ENTRIES];
+
+    if (atomic_load(&entry->message) != message + 1)
+        return false;
+    uint64_t size = atomic_load_explicit(&entry->size, memory_order_relaxed);
+    *shown = (struct credit_shown){
+        .message = message, .size = size & ~TAKES_WHOLE, .takes_whole = (size & TAKES_WHOLE) != 0};
+    return true;
+}
+
+void credit_ring_want(struct credit_ring *c)
+{
+    if (atomic_load_explicit(&c->is_wanted, memory_order_relaxed) == 0)
+        atomic_store(&c->is_wanted, 1);
+}

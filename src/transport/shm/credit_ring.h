@@ -1,0 +1,51 @@
+/* The credit ring: a receiver shows in memory that both share which buffers it has posted, so that
+ * its sender needs no request to send. An entry is of one buffer, and has its message's number: so
+ * the sender sees whether the one that it needs is there, and neither side keeps a place.
+ *
+ * A sender that finds no credit for what it has to send says that it wants some, and looks again
+ * and again. Before it sleeps it says that, too (control_ring.h), and looks once more. A receiver
+ * that has shown a buffer looks for both afterwards, and sends a request then, which wakes the
+ * sender. So one of them sees the other.
+ *
+ * As in ring.h, neither side believes what the other may write. A receiver that lies about a buffer
+ * may say the same in a request. */
+#ifndef ZCRP_TRANSPORT_SHM_CREDIT_RING_H
+#define ZCRP_TRANSPORT_SHM_CREDIT_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CREDIT_ENTRIES = 256 };
+
+struct credit_entry {
+    _Atomic uint64_t message; /* its number in the session, and 1; 0: none */
+    _Atomic uint64_t size;    /* of the buffer; the uppermost bit: it takes a whole message */
+};
+
+/* In the shared memory. */
+struct credit_ring {
+    _Alignas(64) _Atomic uint32_t is_wanted; /* the sender: it has something to send */
+    _Alignas(64) struct credit_entry entry[CREDIT_ENTRIES];
+};
+
+/* A buffer of `size`, below 2^63, for this message. */
+struct credit_shown {
+    uint64_t message;
+    uint64_t size;
+    bool takes_whole;
+};
+
+/* The receiver shows a buffer. The message of the entry that makes room is over. */
+void credit_ring_show(struct credit_ring *c, const struct credit_shown *shown);
+
+/* Does the sender want credit? It has to want it anew afterwards. Behind credit_ring_show. */
+bool credit_ring_take_want(struct credit_ring *c);
+
+/* The sender looks for the buffer of this message; false: none is shown. */
+bool credit_ring_find(const struct credit_ring *c, uint64_t message, struct credit_shown *shown);
+
+/* The sender wants it. */
+void credit_ring_want(struct credit_ring *c);
+
+#endif

@@ -1,0 +1,24 @@
+/* What shared memory tells its two ends of messages and their parts (shm/shm.h). */
+#ifndef ZCRP_TRANSPORT_WHOLE_H
+#define ZCRP_TRANSPORT_WHOLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A message that has come as a whole. The sender may change its bytes at any time. */
+struct whole_arrived {
+    uint64_t in_session; /* its number there */
+    const uint8_t *bytes;
+    uint32_t size;
+};
+
+/* What the receiver does not read any more: a unit that was held, or a message that went as a
+ * whole. */
+struct released {
+    uint64_t message;
+    bool is_whole;
+    bool has_arrived; /* a whole message: the receiver has it; if not, it comes back */
+    bool has_faulted; /* a unit: the receiver could not read it */
+};
+
+#endif

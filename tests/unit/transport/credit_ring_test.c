@@ -1,0 +1,85 @@
+/* The credit ring: both sides in one process, and words that nobody should have written. */
+#include "transport/shm/credit_ring.h"
+
+#include "../../support/suite.h"
+
+#include <string.h>
+
+static struct credit_ring ring;
+
+static void setup(void)
+{
+    memset(&ring, 0, sizeof(ring));
+}
+
+FIXTURE(setup, NULL)
+
+static void show(uint64_t message, uint64_t size, bool takes_whole)
+{
+    credit_ring_show(&ring, &(struct credit_shown){message, size, takes_whole});
+}
+
+static void expect(uint64_t message, uint64_t size, bool takes_whole)
+{
+    struct credit_shown shown;
+
+    ck_assert(credit_ring_find(&ring, message, &shown));
+    ck_assert_uint_eq(shown.message, message);
+    ck_assert_uint_eq(shown.size, size);
+    ck_assert_int_eq(shown.takes_whole, takes_whole);
+}
+
+static void expect_none(uint64_t message)
+{
+    struct credit_shown shown;
+    ck_assert(!credit_ring_find(&ring, message, &shown));
+}
+
+TEST(credit_ring_show__is_found)
+{
+    expect_none(0);
+    expect_none(1);
+    show(0, 10, true);
+    show(1, 0, false);
+    show(2, INT64_MAX, true);
+    expect(0, 10, true);
+    expect(1, 0, false);
+    expect(2, INT64_MAX, true);
+    expect_none(3);
+}
+
+/* Each has the place of one that is over. */
+TEST(credit_ring_show__goes_round)
+{
+    for (uint64_t i = 0; i < 3 * CREDIT_ENTRIES; i++)
+        show(i, i, i % 2 == 0);
+    for (uint64_t i = 0; i < 2 * CREDIT_ENTRIES; i++)
+        expect_none(i);
+    for (uint64_t i = 2 * CREDIT_ENTRIES; i < 3 * CREDIT_ENTRIES; i++)
+        expect(i, i, i % 2 == 0);
+    expect_none(3 * CREDIT_ENTRIES);
+    expect_none(UINT64_MAX);
+}
+
+TEST(credit_ring_want__is_taken_once)
+{
+    ck_assert(!credit_ring_take_want(&ring));
+    credit_ring_want(&ring);
+    credit_ring_want(&ring);
+    ck_assert(credit_ring_take_want(&ring));
+    ck_assert(!credit_ring_take_want(&ring));
+    credit_ring_want(&ring);
+    ck_assert(credit_ring_take_want(&ring));
+}
+
+TEST(credit_ring__scribbled)
+{
+    memset(&ring, 0xFF, sizeof(ring));
+    expect_none(0);
+    expect(UINT64_MAX - 1, INT64_MAX, true);
+    ck_assert(credit_ring_take_want(&ring));
+    memset(&ring, 0x01, sizeof(ring));
+    expect_none(1);
+    show(5, 7, false);
+    expect(5, 7, false);
+}
