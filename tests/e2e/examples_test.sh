@@ -47,6 +47,31 @@ for bytes in 5000000 2097152 0; do
     check "sender prints nothing" test ! -s "$place/sent"
 done
 
+# ---- sender with a tap: the same file, and a capture of more bytes than it has
+
+head -c 3000000 /dev/urandom >"$place/file"
+receives "$build/examples/receiver" 127.0.0.1 0
+check "tap" "$build/examples/tap" 127.0.0.1 "$port" "$place/capture" <"$place/file"
+ended
+check "the file arrives" cmp "$place/file" "$place/received"
+check "the capture" python3 -c '
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+magic, link = struct.unpack_from("=I16xI", data)
+at, outward, inward = 24, 0, 0
+while at < len(data):
+    length, = struct.unpack_from("=12xI", data, at)
+    source, target, datagram = struct.unpack_from(">HHH", data, at + 16 + 20)
+    assert length == datagram + 20 and {source, target} == {7000, 7001}
+    outward += (source == 7001) * datagram
+    inward += source == 7000
+    at += 16 + length
+assert (magic, link, at) == (0xa1b23c4d, 101, len(data)) and outward > 3000000 and inward > 0' "$place/capture"
+receives "$build/examples/receiver" 127.0.0.1 0
+complaint "a capture that cannot be written" 1 "/dev/full" "$build/examples/tap" 127.0.0.1 "$port" /dev/full \
+    <"$place/file"
+ended
+
 # ---- the poll loop, and computing beside communication: both ends are one program
 
 # pair PROGRAM SENT RECEIVED : what its two ends print.
@@ -76,7 +101,7 @@ running=
 
 # ---- mistakes
 
-for name in sender receiver poll overlap echo; do
+for name in sender receiver tap poll overlap echo; do
     complaint "$name without arguments" 2 "usage: $name" "$build/examples/$name"
 done
 for command in sender receiver "poll send" "poll receive" "overlap send" "overlap receive" "echo serve"; do

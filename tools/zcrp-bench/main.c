@@ -12,7 +12,6 @@
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"
 #include "zcrp-bench/peers/peers.h"
-#include "zcrp-bench/recording/recording.h"
 #include "zcrp-bench/transports/run_keys.h"
 
 enum { EXIT_USAGE = 2 };
@@ -26,8 +25,7 @@ static int serve_one(const struct options *options, int listener)
 
     if (fd < 0)
         return LISTENER_BROKEN;
-    int status = receiving_end_serve(options, listener, fd);
-    return capture_flush() < 0 ? -1 : status;
+    return receiving_end_serve(options, listener, fd);
 }
 
 /* Serves one run after the other, until the process is ended; with --once only one. */
@@ -37,7 +35,7 @@ static int listen_and_serve(const struct options *options)
     struct address here;
     int status;
 
-    if (listener < 0 || address_local(listener, &here) < 0 || capture_open(options->capture) < 0)
+    if (listener < 0 || address_local(listener, &here) < 0)
         return -1;
     if (!options->is_quiet)
         fprintf(stderr, "zcrp-bench: listening, port %s\n", here.port);
@@ -45,7 +43,7 @@ static int listen_and_serve(const struct options *options)
         status = serve_one(options, listener);
     while (!options->is_once && status != LISTENER_BROKEN);
     close(listener);
-    return capture_close() < 0 || status != 0 ? -1 : 0;
+    return status != 0 ? -1 : 0;
 }
 
 static int run(const struct options *options)

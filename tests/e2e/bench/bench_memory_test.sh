@@ -55,9 +55,6 @@ shows "that it may" '^ok +memory: a process of this user may read another'
 check "by the environment" env ZCRP_NO_MEMORY=1 "$bench" $some --size 64K
 shows "UDP" "^zcrp +udp +64K "
 complaint "required, and forbidden" 1 "out of reach" env ZCRP_NO_MEMORY=1 "$bench" $some --size 64K --channel memory
-check "a capture" "$bench" $some --size 64K --capture "$place/pcap" --json "$place/json"
-shows "is of UDP" "^zcrp +udp +64K "
-once "not any(once)"
 check "loss" "$bench" $some --size 64K --loss 1% --json "$place/json"
 shows "is of UDP" "^zcrp +udp +64K "
 once "not any(once)"

@@ -9,7 +9,7 @@ complains 2 "--peers: '0'" --peers 0
 complains 2 "--peers: '10001'" --peers 10001
 complains 2 "--peers is for the connecting end" --peers 2 --listen 127.0.0.1:0
 for option in --netns "--connect 127.0.0.1:7000" "--count 10" "--bytes 1M" "--rate 1M" "--parallel 2" --ping \
-    --reverse "--warmup 1" --verify "--input $place/file" "--capture $place/file" "--trace $place/file" \
+    --reverse "--warmup 1" --verify "--input $place/file" "--trace $place/file" \
     --stats "--interval 1" "--loss 1%" --no-spin; do
     complains 2 "--peers has no ${option%% *}" --peers 2 $option
 done

@@ -17,7 +17,7 @@ total = lambda key: sum(line.get(key, 0) for line in events)
 assert $1, (heads, len(events), events[-3:])"
 }
 
-complains 2 "--trace are of ZCRP" --transport tcp --trace "$place/trace"
+complains 2 "--trace is of ZCRP" --transport tcp --trace "$place/trace"
 complains 2 "--trace is for the connecting end" --listen 127.0.0.1:0 --trace "$place/trace"
 complains 1 "cannot write '/nowhere/trace'" --transport zcrp --size 1K --count 1 \
     --trace /nowhere/trace

@@ -76,7 +76,7 @@ for run in json.load(open('$place/json'))['runs']:
     complains 2 "--loss: $kind does not repeat what is lost" --loss 1% --transport zcrp,$kind
     complains 2 "--peers: zcrp and tcp only, not $kind" --peers 2 --transport $kind
     complains 2 "--keys is of ZCRP" --keys --transport $kind
-    complains 2 "of ZCRP: there is none in --transport" --capture "$place/file" --transport $kind
+    complains 2 "of ZCRP: there is none in --transport" --trace "$place/file" --transport $kind
     complains 2 "'$kind:cubic': only tcp, tls and ktls have others" --transport $kind:cubic
     complains 2 "'$kind' is there twice" --transport $kind,$kind
 done

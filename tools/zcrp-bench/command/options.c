@@ -136,7 +136,7 @@ static const struct argument_row rows[] = {
     ARGUMENT("channel", 0, NAME, SETTING(channel), 0, 0, "NAME",
              "ZCRP's channel: auto (memory on one host, else udp), udp, memory, mapped (memory "
              "that both ends map, with --peers), aal5 (a raw socket: CAP_NET_RAW), aal5-udp "
-             "(auto; with --loss or --capture udp)",
+             "(auto; with --loss udp)",
              .names = carrier_names, DECIDES),
     ARGUMENT("keys", 0, OTHER, 0, 0, 0, "KIND",
              "ZCRP uses connections with keys made for the run, so all data are encrypted and "
@@ -172,10 +172,6 @@ static const struct argument_row rows[] = {
         "json", 'j', OTHER, 0, 0, 0, "FILE",
         "write all results to FILE as JSON; without FILE to standard output, instead of the table",
         .read = values_json, .is_optional = true, DECIDES),
-    ARGUMENT(
-        "capture", 0, TEXT, AT(capture), 0, 0, "FILE",
-        "write the datagrams of ZCRP's channels at this end (of two ends here: the sending one) "
-        "to FILE, for tshark and Wireshark"),
     ARGUMENT("key-log", 0, TEXT, AT(key_log), 0, 0, "FILE",
              "with --keys, append the secrets of ZCRP's connections at this end to FILE, so that "
              "captures can be decrypted"),
@@ -222,11 +218,11 @@ static const struct rule {
     {"duration", NULL, {"count", "bytes", "input"}},
     {"ping", NULL, {"input", "verify", "bytes", "interval", "parallel", "reverse"}},
     {"reverse", NULL, {"input", "output", "interval", "trace"}},
-    {"keys", NULL, {"loss", "capture", "trace"}},
+    {"keys", NULL, {"loss", "trace"}},
     {"peers",
      NULL,
      {"netns", "connect", "count", "bytes", "rate", "parallel", "ping", "reverse", "warmup", "loss",
-      "no-spin", "input", "verify", "capture", "trace", "stats", "interval"}},
+      "no-spin", "input", "verify", "trace", "stats", "interval"}},
 };
 
 /* Whether an option says something else than the default, as far as its row tells. */
@@ -314,8 +310,8 @@ static int check_transports(const struct options *options)
     }
     if (has_zcrp(options) || options->mode == OPTIONS_LISTEN)
         return 0;
-    if (options->capture != NULL || options->trace != NULL)
-        return complain("--capture and --trace are of ZCRP: there is none in --transport");
+    if (options->trace != NULL)
+        return complain("--trace is of ZCRP: there is none in --transport");
     return 0;
 }
 
@@ -339,8 +335,8 @@ static int check_channel(const struct options *options)
         return complain("--channel mapped has messages of connections: it needs --peers");
     if (!carrier_is_memory(settings->channel))
         return 0;
-    if (settings->loss != 0 || options->capture != NULL)
-        return complain("--loss and --capture are of sockets: no --channel memory");
+    if (settings->loss != 0)
+        return complain("--loss is of sockets: no --channel memory");
     return options->is_netns ? complain("--channel memory is for ends of one host: no --netns") : 0;
 }
 
@@ -399,8 +395,8 @@ static void choose_circuit(struct settings *settings)
 /* Messages go both ways in round trips, and keys are of connections. The others are of sockets. */
 static bool is_connected(const struct options *options)
 {
-    bool is_of_socket = options->settings.loss != 0 || options->capture != NULL ||
-                        options->trace != NULL || carrier_is_aal5(options->settings.channel);
+    bool is_of_socket = options->settings.loss != 0 || options->trace != NULL ||
+                        carrier_is_aal5(options->settings.channel);
 
     return options->settings.keys != RUN_KEYS_NONE || (options->is_ping && !is_of_socket);
 }

@@ -59,8 +59,6 @@ struct options {
     const char *input;  /* file to send; NULL: none */
     const char *output; /* file to write what arrives to; NULL: none */
 
-    const char *capture; /* file of what crosses ZCRP's channels at this end; NULL: none */
-
     const char *key_log; /* file of the secrets of connections; NULL: none */
 
     const char *trace; /* file of the life of ZCRP's transfers; NULL: none */

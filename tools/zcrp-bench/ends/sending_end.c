@@ -18,8 +18,8 @@
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/measurement.h"
 #include "zcrp-bench/job/record.h"
-#include "zcrp-bench/recording/recording.h"
 #include "zcrp-bench/results/report.h"
+#include "zcrp-bench/transports/trace.h"
 
 /* The lines of --interval: how a measurement goes, as the sending end sees it, one line at each
  * interval on standard output. A thread writes them.
@@ -517,7 +517,7 @@ static int converse(void *context, const struct results *results)
 {
     const struct run_of_ends *run = context;
     const struct options *options = results->options;
-    int status = capture_open(options->capture) < 0 ? -1 : trace_open(options->trace);
+    int status = trace_open(options->trace);
 
     if (status == 0) {
         status = flows_open(run->ends, run->address);
@@ -526,7 +526,7 @@ static int converse(void *context, const struct results *results)
         progress_clear();
         flows_close(run->ends);
     }
-    return capture_close() < 0 || trace_close() < 0 ? -1 : status;
+    return trace_close() < 0 ? -1 : status;
 }
 
 int sending_end_run(const struct options *options, const struct address *address)

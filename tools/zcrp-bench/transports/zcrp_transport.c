@@ -4,9 +4,9 @@
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/job/record.h"
-#include "zcrp-bench/recording/recording.h"
 #include "zcrp-bench/transports/carrier.h"
 #include "zcrp-bench/transports/run_keys.h"
+#include "zcrp-bench/transports/trace.h"
 #include "zcrp-bench/transports/transport.h"
 #include "zcrp.h"
 
@@ -52,8 +52,6 @@ static int end_open(struct transport *transport, bool is_sender)
     if (make_state(transport) < 0)
         return -1;
     struct zcrp_state *state = transport->state;
-    if (capture_channel(transport->fd, &options) < 0)
-        return -1;
     if (is_sender && trace_channel(&options) < 0)
         return -1;
     code = is_sender ? zcrp_open_sender(&state->entity, descriptors, &options)
