@@ -13,7 +13,7 @@ MTU = 1500
 PORT = 7000
 THERE = "198.18.0.2"
 TRANSPORTS = {"zcrp": "zcrp", "cubic": "tcp:cubic+whole", "bbr": "tcp:bbr+whole",
-              "keys": "zcrp --keys psk", "tls cubic": "tls:cubic+whole", "tls bbr": "tls:bbr+whole"}
+              "keys": "zcrp --keys", "tls cubic": "tls:cubic+whole", "tls bbr": "tls:bbr+whole"}
 
 
 class Path:

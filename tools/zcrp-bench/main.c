@@ -12,7 +12,7 @@
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"
 #include "zcrp-bench/peers/peers.h"
-#include "zcrp-bench/transports/run_keys.h"
+#include "zcrp-bench/transports/carrier.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -81,6 +81,6 @@ int main(int argc, char **argv)
     int status = options_parse(&options, argc, argv);
     if (status != 0)
         return arguments_status(status);
-    run_keys_log_to(options.key_log);
+    carrier_log_keys(options.key_log);
     return run(&options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -36,8 +36,6 @@ for option in "--loss 1%" "--trace $place/file"; do
     complains 2 "--keys has no ${option%% *}" --keys $option
 done
 complains 2 "--keys is for the connecting end" --listen :0 --keys
-complains 2 "--keys: 'rsa' is not psk, raw or cert" --keys rsa
-complains 2 "--keys: '' is not psk, raw or cert" --keys=
 complains 2 "--mtu needs --netns" --mtu 1500
 complains 2 "--connect has no --netns" --netns --connect localhost:1
 complains 2 "--pin needs a core for each end" --pin 0

@@ -14,9 +14,7 @@ static const struct settings some = {.unit_bytes = 1472,
                                      .congestion = 4,
                                      .channel = 2,
                                      .seed = UINT64_MAX,
-                                     .keys = 3,
-                                     .key_0 = UINT64_MAX,
-                                     .key_3 = 7};
+                                     .has_keys = 1};
 
 /* The line that says `settings`, without its newline. */
 static void line_of(const struct settings *settings, char line[CONTROL_LINE])
@@ -63,29 +61,6 @@ TEST(settings__of_the_largest_values)
     ck_assert_mem_eq(&back, &most, sizeof most);
 }
 
-TEST(settings_draw_key__each_time_another)
-{
-    struct settings settings[2] = {some, some};
-    uint8_t key[2][SETTINGS_KEY_BYTES];
-
-    for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(settings_draw_key(&settings[i]), 0);
-        settings_write_key(&settings[i], key[i]);
-    }
-    ck_assert_mem_ne(key[0], key[1], sizeof key[0]);
-}
-
-TEST(settings_write_key__low_byte_first)
-{
-    static const uint8_t first[] = {1, 2, 0, 0, 0, 0, 0, 0, 3};
-    const struct settings settings = {.key_0 = 0x0201, .key_1 = 3, .key_3 = UINT64_C(4) << 56};
-    uint8_t key[SETTINGS_KEY_BYTES];
-
-    settings_write_key(&settings, key);
-    ck_assert_mem_eq(key, first, sizeof first);
-    ck_assert_uint_eq(key[SETTINGS_KEY_BYTES - 1], 4);
-}
-
 static void refuse(struct settings settings)
 {
     struct settings back;
@@ -103,7 +78,7 @@ TEST(settings_read__values_out_of_range)
     bad[1].congestion = 5;
     bad[2].depth = 0;
     bad[3].limit_ns = UINT64_MAX;
-    bad[4].keys = 4;
+    bad[4].has_keys = 2;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refuse(bad[i]);
 }

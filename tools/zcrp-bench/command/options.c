@@ -8,7 +8,6 @@
 #include "common/complain.h"
 #include "common/pin.h"
 #include "zcrp-bench/transports/carrier.h"
-#include "zcrp-bench/transports/run_keys.h"
 
 enum { MANY_MESSAGES = 400000, SECONDS_OF_PATIENCE = 10, DAY_MS = 86400000 };
 
@@ -138,11 +137,10 @@ static const struct argument_row rows[] = {
              "that both ends map, with --peers), aal5 (a raw socket: CAP_NET_RAW), aal5-udp "
              "(auto; with --loss udp)",
              .names = carrier_names, DECIDES),
-    ARGUMENT("keys", 0, OTHER, 0, 0, 0, "KIND",
-             "ZCRP uses connections with keys made for the run, so all data are encrypted and "
-             "authenticated: psk (a pre-shared key; without KIND), raw (public keys, pinned) or "
-             "cert (certificates)",
-             .read = values_keys, .is_optional = true, .wanted = "psk, raw or cert", DECIDES),
+    ARGUMENT_TRUE("keys", 0, AT(has_keys),
+                  "ZCRP uses connections with a pre-shared key, so all data are encrypted and "
+                  "authenticated",
+                  DECIDES),
     ARGUMENT("vpi", 0, NUMBER, SETTING(vpi), 0, 254, "N", "VPI of AAL5's first circuit (0)",
              DECIDES),
     ARGUMENT("vci", 0, NUMBER, SETTING(vci), 32, 4124, "N",
@@ -343,7 +341,7 @@ static int check_channel(const struct options *options)
 /* Keys are of connections, which have sockets of their own. */
 static int check_keys(const struct options *options)
 {
-    if (options->settings.keys == RUN_KEYS_NONE)
+    if (!options->has_keys)
         return options->key_log != NULL && options->mode != OPTIONS_LISTEN
                    ? complain("--key-log needs --keys")
                    : 0;
@@ -398,17 +396,14 @@ static bool is_connected(const struct options *options)
     bool is_of_socket = options->settings.loss != 0 || options->trace != NULL ||
                         carrier_is_aal5(options->settings.channel);
 
-    return options->settings.keys != RUN_KEYS_NONE || (options->is_ping && !is_of_socket);
+    return options->has_keys || (options->is_ping && !is_of_socket);
 }
 
 static int set_defaults(struct options *options)
 {
-    bool has_keys = options->settings.keys != RUN_KEYS_NONE;
-
-    if ((has_keys || options->settings.loss != 0) && options->settings.channel == CARRIER_AUTO)
+    if ((options->has_keys || options->settings.loss != 0) &&
+        options->settings.channel == CARRIER_AUTO)
         options->settings.channel = CARRIER_UDP;
-    if (has_keys && settings_draw_key(&options->settings) < 0)
-        return -1;
     options->settings.is_connected = is_connected(options);
     choose_circuit(&options->settings);
     if (options->transport_count == 0 && values_transport(options, default_transports) < 0)
@@ -432,6 +427,7 @@ int options_parse(struct options *options, int argc, char **argv)
     if (status != 0)
         return status;
     options->settings.is_spinless = options->is_spinless;
+    options->settings.has_keys = options->has_keys;
     if (check(options) < 0)
         return -1;
     options->is_verified = options->is_verified || options->input != NULL;

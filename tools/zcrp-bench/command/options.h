@@ -49,6 +49,7 @@ struct options {
     uint64_t warmup;  /* measurements that come first and are not counted */
     char **command;   /* argv */
     bool is_spinless; /* see settings */
+    bool has_keys;
 
     bool is_netns;     /* alone: each end in a network namespace of its own */
     uint64_t mtu;      /* of the link between them; 0: the usual */
@@ -99,7 +100,6 @@ int values_memory(void *place, const char *text);    /* 64M, all */
 int values_pin(void *place, const char *text);       /* 0,1 */
 int values_loss(void *place, const char *text);      /* 1% */
 int values_tcp_cc(void *place, const char *text);    /* cubic */
-int values_keys(void *place, const char *text);      /* psk; NULL is that, too */
 int values_listen(void *place, const char *text);    /* HOST:PORT; NULL is any address */
 int values_connect(void *place, const char *text);
 int values_json(void *place, const char *text); /* a file; NULL is standard output */

@@ -7,7 +7,6 @@
 
 #include "common/complain.h"
 #include "common/quantity.h"
-#include "zcrp-bench/transports/run_keys.h"
 
 enum { MAX_LOSS = 90 }; /* percent */
 
@@ -199,19 +198,6 @@ int values_tcp_cc(void *place, const char *text)
         return complain("--tcp-cc: '%s' is not the name of a congestion control", text);
     options->tcp_cc = text;
     return 0;
-}
-
-int values_keys(void *place, const char *text)
-{
-    struct options *options = place;
-
-    for (uint64_t i = RUN_KEYS_PSK; i < RUN_KEYS_KINDS; i++) {
-        if (text == NULL || strcmp(text, run_keys_names[i]) == 0) {
-            options->settings.keys = i;
-            return 0;
-        }
-    }
-    return -1;
 }
 
 static int set_end(struct options *options, const char *text, enum options_mode mode)

@@ -11,14 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
 
-static const char greeting[] = "zcrp-bench 9";
+static const char greeting[] = "zcrp-bench 10";
 static const char failure[] = "failed";
 
 /* A host that vanished is noticed although it says nothing. */
@@ -244,27 +243,6 @@ bool control_has_news(const struct control *control)
 
 /* A struct of numbers is an array of them. */
 enum { SETTINGS_COUNT = sizeof(struct settings) / sizeof(uint64_t) };
-
-int settings_draw_key(struct settings *settings)
-{
-    uint64_t words[SETTINGS_KEY_BYTES / WORD_BYTES];
-
-    if (getrandom(words, sizeof words, 0) != (ssize_t)sizeof words)
-        return complain("cannot draw a key: %s", strerror(errno));
-    settings->key_0 = words[0];
-    settings->key_1 = words[1];
-    settings->key_2 = words[2];
-    settings->key_3 = words[3];
-    return 0;
-}
-
-void settings_write_key(const struct settings *settings, uint8_t key[SETTINGS_KEY_BYTES])
-{
-    word_store(key, settings->key_0);
-    word_store(key + WORD_BYTES, settings->key_1);
-    word_store(key + 2 * WORD_BYTES, settings->key_2);
-    word_store(key + 3 * WORD_BYTES, settings->key_3);
-}
 
 int settings_say(struct control *control, const struct settings *settings)
 {

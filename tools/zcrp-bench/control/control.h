@@ -2,7 +2,7 @@
  * question. The connecting end asks, the listening end answers.
  *
  *      connecting end                  listening end
- *      zcrp-bench 9                    zcrp-bench 9
+ *      zcrp-bench 10                   zcrp-bench 10
  *      settings ...                    settled
  *      open | back TRANSPORT           opened PORT
  *      connected PORT                  open
@@ -108,26 +108,13 @@ bool control_is_broken(const struct control *control);
     X(cell_loss, 1000000)      /* of a million cells of AAL5 */                                    \
     X(seed, UINT64_MAX)        /* of cell_loss, for this flow; 0: none given */                    \
     X(is_connected, 1)         /* 1: ZCRP's messages go by a connection, round trips both ways */  \
-    X(keys, 3)                 /* of ZCRP: enum run_keys (transports/run_keys.h) */                \
-    X(key_0, UINT64_MAX)       /* The secret, */                                                   \
-    X(key_1, UINT64_MAX)       /* drawn for this run, */                                           \
-    X(key_2, UINT64_MAX)       /* from which */                                                    \
-    X(key_3, UINT64_MAX)       /* the keys are made */
+    X(has_keys, 1)             /* 1: ZCRP has keys */
 
 struct settings {
 #define SETTINGS_FIELD(name, most) uint64_t name;
     SETTINGS(SETTINGS_FIELD)
 #undef SETTINGS_FIELD
 };
-
-/* The secret of --keys. It crosses the control connection as it is, for everybody to read: what a
- * benchmark sends is no secret. A program never does so. */
-enum { SETTINGS_KEY_BYTES = 4 * WORD_BYTES };
-
-/* Draws a secret. 0, or -1 with a complaint. */
-int settings_draw_key(struct settings *settings);
-
-void settings_write_key(const struct settings *settings, uint8_t key[SETTINGS_KEY_BYTES]);
 
 /* Connecting end: says the line and hears the answer. 0, or -1 with a complaint. */
 int settings_say(struct control *control, const struct settings *settings);

@@ -13,7 +13,6 @@
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/peers/peers.h"
 #include "zcrp-bench/transports/carrier.h"
-#include "zcrp-bench/transports/run_keys.h"
 #include "zcrp.h"
 
 /* Connections of ZCRP: each half's descriptor says when messages have ended. */
@@ -36,7 +35,7 @@ static int houses_failed(const struct crowd *crowd, const char *what, int code)
 
 /* The same at both ends, circuits and keys included; the caller frees the keys. Connecting fails
  * after the limit of the settings, too, and so does a message that does not move. A code. */
-static int make_options(const struct crowd *crowd, bool is_listening, struct zcrp_options *options)
+static int make_options(const struct crowd *crowd, struct zcrp_options *options)
 {
     *options = carrier_options(&crowd->stage->settings, false);
     options->connect_ns = options->silence_ns;
@@ -44,7 +43,7 @@ static int make_options(const struct crowd *crowd, bool is_listening, struct zcr
     options->connections = 2 * (uint32_t)crowd->stage->peers; /* one host gets seven of eight */
     if (crowd->stage->settings.channel == CARRIER_MAPPED)
         options->mapped_bytes = 2 * crowd->stage->depth * (crowd->stage->size + PAGE);
-    return run_keys_make(&crowd->stage->settings, is_listening, &options->keys);
+    return carrier_keys(&crowd->stage->settings, &options->keys);
 }
 
 static struct houses *make_houses(struct crowd *crowd)
@@ -63,7 +62,7 @@ static int houses_listen(struct crowd *crowd)
 {
     struct houses *houses = make_houses(crowd);
     struct zcrp_options options;
-    int code = houses == NULL ? ZCRP_ERROR_MEMORY : make_options(crowd, true, &options);
+    int code = houses == NULL ? ZCRP_ERROR_MEMORY : make_options(crowd, &options);
 
     if (code == ZCRP_OK) {
         code = zcrp_listen(&houses->listener, "127.0.0.1", "0", &options);
@@ -91,7 +90,7 @@ static int houses_connect(struct crowd *crowd, int port)
     struct houses *houses = make_houses(crowd);
     struct zcrp_options options;
     char text[PORT_ROOM];
-    int code = houses == NULL ? ZCRP_ERROR_MEMORY : make_options(crowd, false, &options);
+    int code = houses == NULL ? ZCRP_ERROR_MEMORY : make_options(crowd, &options);
 
     if (code != ZCRP_OK)
         return houses_failed(crowd, "connect", code);

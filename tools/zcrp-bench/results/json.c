@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "zcrp-bench/results/report.h"
-#include "zcrp-bench/transports/run_keys.h"
 #include "zcrp.h"
 
 enum { PROCESSOR_ROOM = 200 };
@@ -225,14 +224,10 @@ void json_write(FILE *out, const struct results *results)
 {
     size_t summaries = results->sizes * results->transports;
     const struct settings *settings = &results->options->settings;
-    uint64_t keys = settings->keys;
 
     fputs("{\n", out);
     write_circumstances(out, results->options->command);
-    if (keys != RUN_KEYS_NONE)
-        fprintf(out, "  \"keys\": \"%s\",\n", run_keys_names[keys]);
-    else
-        fputs("  \"keys\": null,\n", out);
+    fprintf(out, "  \"keys\": %s,\n", settings->has_keys ? "\"psk\"" : "null");
     if (settings->seed != 0 && results->options->peers == 0)
         fprintf(out, "  \"seed\": %" PRIu64 ",\n", settings->seed);
     else

@@ -7,7 +7,6 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
-#include "zcrp-bench/transports/run_keys.h"
 #include "zcrp-bench/transports/stream.h"
 #include "zcrp.h"
 
@@ -68,12 +67,36 @@ const char *const carrier_names[CARRIERS + 1] = {
     [CARRIER_MAPPED] = "mapped", [CARRIER_AAL5] = "aal5", [CARRIER_AAL5_UDP] = "aal5-udp",
 };
 
+static const char *log_path; /* NULL: there is no key log */
+
+void carrier_log_keys(const char *path)
+{
+    log_path = path;
+}
+
+int carrier_keys(const struct settings *settings, struct zcrp_keys **keys)
+{
+    static const uint8_t key[32] = "every zcrp-bench has this key";
+
+    *keys = NULL;
+    if (!settings->has_keys)
+        return ZCRP_OK;
+    int code = zcrp_keys_psk(keys, "zcrp-bench", key, sizeof key);
+    if (code == ZCRP_OK && log_path != NULL)
+        code = zcrp_keys_log(*keys, log_path);
+    if (code == ZCRP_OK)
+        return ZCRP_OK;
+    zcrp_keys_free(*keys);
+    *keys = NULL;
+    return code;
+}
+
 void carrier_name(const struct settings *settings, char name[TRANSPORT_CHANNEL_ROOM])
 {
     uint64_t channel = settings->channel == CARRIER_AUTO ? CARRIER_UDP : settings->channel;
 
     snprintf(name, TRANSPORT_CHANNEL_ROOM, "%s%s", carrier_names[channel],
-             settings->keys != RUN_KEYS_NONE ? "+keys" : "");
+             settings->has_keys ? "+keys" : "");
 }
 
 static struct zcrp_aal5 circuits(const struct settings *settings, bool is_back)

@@ -30,6 +30,15 @@ enum carrier {
 /* "auto", "udp", "memory", "mapped", "aal5", "aal5-udp", in the order of the above, then NULL. */
 extern const char *const carrier_names[CARRIERS + 1];
 
+/* The key of --keys. Both ends know each other by one pre-shared key, which every zcrp-bench has:
+ * what a benchmark sends is no secret. The caller frees *keys; NULL without --keys. A code of the
+ * library. */
+int carrier_keys(const struct settings *settings, struct zcrp_keys **keys);
+
+/* The keys made from now on append the secrets of their connections to the file at `path`
+ * (zcrp_keys_log), which stays the caller's. NULL: to none, as at the beginning. */
+void carrier_log_keys(const char *path);
+
 /* What ZCRP's channel is called in the report: "udp", with keys "udp+keys". AUTO is as UDP: what it
  * came to is known later. */
 void carrier_name(const struct settings *settings, char name[TRANSPORT_CHANNEL_ROOM]);

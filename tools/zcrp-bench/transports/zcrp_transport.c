@@ -5,7 +5,6 @@
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/carrier.h"
-#include "zcrp-bench/transports/run_keys.h"
 #include "zcrp-bench/transports/trace.h"
 #include "zcrp-bench/transports/transport.h"
 #include "zcrp.h"
@@ -191,12 +190,11 @@ static struct look end_look(struct transport *transport)
 /* A connection, of which each transport uses one half. The library has its socket. */
 
 /* Of a connection. The keys are to be freed. */
-static int make_options(const struct transport *transport, bool is_listening,
-                        struct zcrp_options *options)
+static int make_options(const struct transport *transport, struct zcrp_options *options)
 {
     *options = carrier_options(transport->settings, transport->is_back);
     options->connect_ns = options->silence_ns;
-    int code = run_keys_make(transport->settings, is_listening, &options->keys);
+    int code = carrier_keys(transport->settings, &options->keys);
     return code == ZCRP_OK ? 0 : udp_failed(transport, "make keys", code);
 }
 
@@ -228,7 +226,7 @@ static int connected_offer(struct transport *transport)
     if (takes_other_half(transport))
         return use_other_half(transport, true) < 0 ? -1 : 1; /* no port is asked for */
     if (make_state(transport) < 0 || address_local(transport->control->fd, &here) < 0 ||
-        make_options(transport, true, &options) < 0)
+        make_options(transport, &options) < 0)
         return -1;
     struct zcrp_state *state = transport->state;
     int code = zcrp_listen(&state->listener, here.host, here.port, &options);
@@ -269,7 +267,7 @@ static int connected_connect(struct transport *transport, int port)
     if (takes_other_half(transport))
         return use_other_half(transport, false) < 0 ? -1 : port;
     if (make_state(transport) < 0 || address_peer(transport->control->fd, port, &peer) < 0 ||
-        make_options(transport, false, &options) < 0)
+        make_options(transport, &options) < 0)
         return -1;
     struct zcrp_state *state = transport->state;
     int code = zcrp_connect(&state->connection, peer.host, peer.port, &options, 0);
