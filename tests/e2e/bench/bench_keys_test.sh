@@ -71,10 +71,4 @@ check "the environment says nothing" env SSLKEYLOGFILE="$place/log" "$bench" --k
     --count 9 --repeat 1
 check "no file" test ! -e "$place/log"
 
-head -c 3000001 /dev/urandom >"$place/sent"
-listen --output "$place/arrived"
-check "the sending end" "$bench" --connect "127.0.0.1:$port" --keys --transport zcrp --input "$place/sent" --repeat 1
-ends 0
-check "a file arrives" cmp "$place/sent" "$place/arrived"
-
 conclude

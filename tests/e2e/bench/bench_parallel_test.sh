@@ -32,11 +32,6 @@ check "one flow" "$bench" --transport zcrp --size 64K --count 20 --repeat 1 --js
 check "no column" sh -c "! grep -q index '$place/out'"
 json "runs[0]['flows'] == 1 and runs[0]['fairness'] == 1"
 
-head -c 300000 /dev/urandom >"$place/file"
-check "a file" "$bench" --parallel 2 --transport zcrp --input "$place/file" --output "$place/copy" \
-    --repeat 1
-check "is the first flow's" cmp "$place/file" "$place/copy"
-
 check "for a time, with lines" "$bench" --parallel 2 --transport zcrp --size 64K --duration 0.5 \
     --repeat 1 --interval 0.1
 shows "lines" "^ +0.2 "

@@ -1,6 +1,5 @@
 #!/bin/sh
-# zcrp-bench over each peer that is built in: every byte arrives, a file arrives, an end that dies is
-# noticed; and what is said of peers that are not. The program is in $ZCRP_BUILD, beside a folder
+# zcrp-bench over each peer that is built in: every byte arrives, an end that dies is noticed; and what is said of peers that are not. The program is in $ZCRP_BUILD, beside a folder
 # `bare` with the same one, linked without any peer.
 set -u
 
@@ -11,8 +10,6 @@ bare=$build/bare/zcrp-bench
 needs "$bench" "$bare"
 
 # ---- all peers that there are
-
-head -c 3000001 /dev/urandom >"$place/sent"
 
 # all_arrives PEER : messages of several sizes, one larger than any buffer; twice, on one channel.
 all_arrives() {
@@ -28,21 +25,6 @@ many_arrive() {
 large_arrives() {
     check "$1: one message larger than the buffers" "$bench" --transport "$1" --verify --size 20M \
         --count 1 --repeat 1 --quiet
-}
-
-# nothing_tried PEER : that, in one manner, where it would try which is the best.
-nothing_tried() {
-    case $1 in
-    tls) echo tls:reno+whole ;;
-    *) echo "$1" ;;
-    esac
-}
-
-file_arrives() {
-    rm -f "$place/arrived"
-    check "$1: file" "$bench" --transport "$(nothing_tried "$1")" --input "$place/sent" --output "$place/arrived" \
-        --size 999999 --repeat 1 --quiet
-    check "$1: the file is the same" cmp "$place/sent" "$place/arrived"
 }
 
 comes_back() {
@@ -67,7 +49,7 @@ for peer in srt quic tls; do
         echo "$peer: skipped: not built in"
         continue
     fi
-    for what in all_arrives many_arrive large_arrives file_arrives comes_back death_is_noticed; do
+    for what in all_arrives many_arrive large_arrives comes_back death_is_noticed; do
         $what $peer
     done
 done

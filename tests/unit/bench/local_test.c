@@ -100,13 +100,11 @@ static struct job job_of(uint64_t size, uint64_t count)
     struct job job = {
         .size = size,
         .count = count,
-        .total = size * count,
         .depth = SLOTS,
         .passed = &passed,
         .course = {.look = COURSE_FIXED},
-        .content = JOB_PATTERN,
+        .is_verified = true,
         .seed = 7,
-        .output = -1,
     };
 
     ck_assert_int_eq(memory_refit(&job.memory, SLOTS, size), 0);

@@ -16,7 +16,6 @@ enum { OF_CONNECTING = 1 };
 
 static const char default_transports[] = "zcrp,tcp";
 static const char default_sizes[] = "64,1K,16K,64K,1M,64M";
-static const char default_input_size[] = "1M";
 static const char default_ping_size[] = "64";
 static const uint64_t many_bytes = 1u << 30;
 
@@ -46,7 +45,7 @@ static const struct argument_row rows[] = {
         .read = values_transport, DECIDES),
     ARGUMENT("size", 's', OTHER, 0, 0, 0, "LIST",
              "bytes of a message; 64..64M*4 is 64, 256, and so on to 64M (64,1K,16K,64K,1M,64M; "
-             "with --input 1M, with --ping 64)",
+             "with --ping 64)",
              .read = values_size, DECIDES),
     ARGUMENT("count", 'n', NUMBER, AT(count), 1, INT64_MAX, "N", "messages in a measurement",
              DECIDES),
@@ -87,14 +86,8 @@ static const struct argument_row rows[] = {
         "measure round trips: one message there, one back, nothing else under way; with --rate, "
         "messages leave on schedule, and each round trip counts from when it was due",
         DECIDES),
-
-    ARGUMENT_HEADING("What is sent:"),
     ARGUMENT_TRUE("verify", 'v', AT(is_verified), "send pseudo-random bytes and verify each",
                   DECIDES),
-    ARGUMENT("input", 'f', TEXT, AT(input), 0, 0, "FILE",
-             "send FILE; an end that has FILE, too, verifies each byte"),
-    ARGUMENT("output", 'o', TEXT, AT(output), 0, 0, "FILE",
-             "write what arrives to FILE, at the receiving end (with --input)"),
 
     ARGUMENT_HEADING("Where. Without --listen and --connect both ends run here, over loopback:"),
     ARGUMENT("listen", 'l', OTHER, 0, 0, 0, "HOST:PORT",
@@ -207,20 +200,19 @@ static const struct rule {
 } rules[] = {
     {"once", "listen", {NULL}},
     {"duplex", "peers", {NULL}},
-    {"connect", NULL, {"netns", "output"}},
+    {"connect", NULL, {"netns"}},
     {"mtu", "netns", {NULL}},
     {"seed", "cell-loss", {NULL}},
     {"histogram", "ping", {NULL}},
     {"count", NULL, {"bytes"}},
-    {"input", NULL, {"count", "bytes"}},
-    {"duration", NULL, {"count", "bytes", "input"}},
-    {"ping", NULL, {"input", "verify", "bytes", "interval", "parallel", "reverse"}},
-    {"reverse", NULL, {"input", "output", "interval", "trace"}},
+    {"duration", NULL, {"count", "bytes"}},
+    {"ping", NULL, {"verify", "bytes", "interval", "parallel", "reverse"}},
+    {"reverse", NULL, {"interval", "trace"}},
     {"keys", NULL, {"loss", "trace"}},
     {"peers",
      NULL,
      {"netns", "connect", "count", "bytes", "rate", "parallel", "ping", "reverse", "warmup", "loss",
-      "no-spin", "input", "verify", "trace", "stats", "interval"}},
+      "no-spin", "verify", "trace", "stats", "interval"}},
 };
 
 /* Whether an option says something else than the default, as far as its row tells. */
@@ -361,8 +353,6 @@ static int check(const struct options *options)
     if (check_rules(options) < 0 || check_transports(options) < 0 || check_channel(options) < 0 ||
         check_keys(options) < 0)
         return -1;
-    if (options->output != NULL && options->input == NULL && options->mode != OPTIONS_LISTEN)
-        return complain("--output needs --input");
     if (options->is_ping && options->duration_ns != 0 && options->bits_per_s == 0)
         return complain("--ping with --duration needs --rate");
     if (options->memory_bytes == OPTIONS_MEMORY_ALL &&
@@ -373,13 +363,6 @@ static int check(const struct options *options)
         return complain(is_alone ? "--pin needs a core for each end, as in --pin 0,1"
                                  : "--pin needs one core: this end's");
     return 0;
-}
-
-static const char *sizes_by_default(const struct options *options)
-{
-    if (options->is_ping)
-        return default_ping_size;
-    return options->input != NULL ? default_input_size : default_sizes;
 }
 
 /* Raw sockets hear every run between two machines that uses their circuits, so runs take different
@@ -414,7 +397,9 @@ static int set_defaults(struct options *options)
         if (choice->kind->has_manners && strchr(choice->name, ':') == NULL)
             choice->variant = options->tcp_cc;
     }
-    return options->size_count > 0 ? 0 : values_size(options, sizes_by_default(options));
+    return options->size_count > 0
+               ? 0
+               : values_size(options, options->is_ping ? default_ping_size : default_sizes);
 }
 
 int options_parse(struct options *options, int argc, char **argv)
@@ -430,7 +415,6 @@ int options_parse(struct options *options, int argc, char **argv)
     options->settings.has_keys = options->has_keys;
     if (check(options) < 0)
         return -1;
-    options->is_verified = options->is_verified || options->input != NULL;
     return set_defaults(options);
 }
 

@@ -57,8 +57,6 @@ struct options {
     size_t core_count; /* given */
 
     bool is_verified;
-    const char *input;  /* file to send; NULL: none */
-    const char *output; /* file to write what arrives to; NULL: none */
 
     const char *key_log; /* file of the secrets of connections; NULL: none */
 

@@ -144,10 +144,10 @@ static int announce(struct sending_end *end, size_t transport, const struct job 
     const struct course *course = &job->course;
 
     if (control_say(control,
-                    "measure %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                    " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %d",
-                    transport, job->size, job->count, job->total, job->memory.slots, job->depth,
-                    (int)job->content, job->seed, course->look,
+                    "measure %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %" PRIu64
+                    " %" PRIu64 " %" PRIu64 " %" PRId64 " %d",
+                    transport, job->size, job->count, job->memory.slots, job->depth,
+                    job->is_verified, job->seed, course->look,
                     course->interval_ns > 0 ? end->options->bits_per_s : 0, course->duration_ns,
                     job->are_trips) < 0)
         return -1;
@@ -286,7 +286,7 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
         return -1;
     }
     run->count = job->count;
-    run->bytes = job->total;
+    run->bytes = job->count * job->size;
     run->depth = job->depth;
     name_channel(run, transport);
     check_verdict(end, run, job, transport);
@@ -335,7 +335,6 @@ static void set_course(struct sending_end *end, struct contender *contender, str
     if (duration_ns == 0)
         return;
     job->count = COURSE_FIRST_COUNT;
-    job->total = job->count * job->size;
     limit_depth(job, contender_transport(contender), duration_ns);
 }
 
@@ -344,7 +343,7 @@ static int make_job(struct sending_end *end, uint64_t size, uint64_t count, stru
 {
     if (count == 0)
         count = 1;
-    *job = (struct job){.size = size, .count = count, .total = size * count, .output = -1};
+    *job = (struct job){.size = size, .count = count};
     return fit_memory(end, job);
 }
 
@@ -398,12 +397,10 @@ static int ping_job(struct sending_end *end, uint64_t size, struct job *job)
     *job = (struct job){
         .size = size,
         .count = count,
-        .total = count * size,
         .depth = depth,
         .are_trips = true,
         .memory = end->memory,
         .course = course_make(&end->control, size, (double)end->options->bits_per_s, 0),
-        .output = -1,
     };
     return job_is_sane(job) ? 0 : complain("more bytes than there are");
 }
@@ -411,20 +408,12 @@ static int ping_job(struct sending_end *end, uint64_t size, struct job *job)
 int measurement_job(struct sending_end *end, struct contender *contender, uint64_t size,
                     struct job *job)
 {
-    uint64_t bytes = end->input.size;
-    uint64_t count = bytes > 0 ? (bytes - 1) / size + 1 : options_count(end->options, size);
-
     if (end->options->is_ping)
         return ping_job(end, size, job);
-    if (make_job(end, size, count, job) < 0)
+    if (make_job(end, size, options_count(end->options, size), job) < 0)
         return -1;
-    job->content = end->options->is_verified ? JOB_PATTERN : JOB_ANY;
+    job->is_verified = end->options->is_verified;
     job->seed = ++end->seed;
-    if (bytes > 0) {
-        job->content = JOB_FILE;
-        job->input = &end->input;
-        job->total = bytes;
-    }
     set_course(end, contender, job, (double)end->options->bits_per_s, end->options->duration_ns);
     return 0;
 }

@@ -14,7 +14,6 @@ struct sending_end {
     struct control control;
     struct contender contenders[OPTIONS_MAX_TRANSPORTS];
     struct memory memory;
-    struct input input;
     uint64_t seed;           /* of the last pattern */
     _Atomic uint64_t passed; /* bytes of messages that were handed to a channel */
     int64_t start_ns;        /* of the first measurement */

@@ -1,7 +1,6 @@
 #include "zcrp-bench/ends/ends.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,15 +16,13 @@
 enum { CHANNELS = OPTIONS_MAX_TRANSPORTS * (MANNERS_MAX + 1) };
 
 struct receiving_end {
-    const struct options *options; /* this end's command line: input, output */
+    const struct options *options; /* this end's command line */
     int listener;
     struct control control;
     struct settings settings; /* as the sending end wants them */
     struct transport transports[CHANNELS];
     size_t transport_count;
     struct memory memory;
-    struct input input; /* its own copy of the file, if it was given one */
-    int output;
     bool is_different; /* something arrived that was not sent */
     bool is_companion; /* another one has asked for it, with "flow" */
     struct companion *companions[OPTIONS_MAX_PARALLEL - 1]; /* that this one has asked for */
@@ -48,42 +45,26 @@ static int malformed(const struct receiving_end *end)
     return complain("the sending end says nonsense: '%.80s'", end->control.line);
 }
 
-/* What to verify a file's bytes against: this end's copy. Without one nothing is verified. */
-static int find_file(struct receiving_end *end, struct job *job)
-{
-    if (end->input.bytes == NULL) {
-        job->content = JOB_ANY;
-        return 0;
-    }
-    job->input = &end->input;
-    if (end->input.size != job->total)
-        return complain("the file has %llu bytes here, and %llu at the sending end",
-                        (unsigned long long)end->input.size, (unsigned long long)job->total);
-    return 0;
-}
-
 /* The job that the figures behind the transport mean. */
-static int make_job(struct receiving_end *end, const uint64_t figures[11], struct job *job)
+static int make_job(struct receiving_end *end, const uint64_t figures[10], struct job *job)
 {
     *job = (struct job){
         .size = figures[0],
         .count = figures[1],
-        .total = figures[2],
-        .depth = figures[4],
-        .are_trips = figures[10] != 0,
-        .content = (enum job_content)figures[5],
-        .seed = figures[6],
-        .course = {.control = &end->control, .look = figures[7]},
-        .output = figures[5] == JOB_FILE ? end->output : -1,
+        .depth = figures[3],
+        .is_verified = figures[4] != 0,
+        .seed = figures[5],
+        .course = {.control = &end->control, .look = figures[6]},
+        .are_trips = figures[9] != 0,
     };
-    if (figures[0] == 0 || figures[3] == 0 || figures[5] > JOB_FILE)
+    if (figures[0] == 0 || figures[2] == 0)
         return malformed(end);
-    if (memory_refit(&end->memory, figures[3], job->size) < 0)
+    if (memory_refit(&end->memory, figures[2], job->size) < 0)
         return -1;
     job->memory = end->memory;
     if (!job_is_sane(job) || job->depth > end->settings.depth)
         return malformed(end);
-    return job->content == JOB_FILE ? find_file(end, job) : 0;
+    return 0;
 }
 
 /* This end receives. */
@@ -118,11 +99,11 @@ static int measure_back(struct receiving_end *end, struct transport *transport, 
 }
 
 /* A job that this end sends has a course of its own. */
-static int turn_job(struct receiving_end *end, const uint64_t figures[12], struct job *job)
+static int turn_job(struct receiving_end *end, const uint64_t figures[11], struct job *job)
 {
-    if (job->content == JOB_FILE || figures[10] > INT64_MAX)
+    if (figures[9] > INT64_MAX)
         return malformed(end);
-    job->course = course_make(&end->control, job->size, (double)figures[9], (int64_t)figures[10]);
+    job->course = course_make(&end->control, job->size, (double)figures[8], (int64_t)figures[9]);
     return 0;
 }
 
@@ -155,13 +136,13 @@ static int pong(struct receiving_end *end, size_t number, const struct job *job)
     return record_say(&end->control, &record, job);
 }
 
-/* "measure TRANSPORT SIZE COUNT TOTAL SLOTS DEPTH CONTENT SEED LOOK RATE DURATION TRIPS" */
+/* "measure TRANSPORT SIZE COUNT SLOTS DEPTH VERIFIED SEED LOOK RATE DURATION TRIPS" */
 static int obey_measure(struct receiving_end *end, const char *arguments)
 {
-    uint64_t figures[12];
+    uint64_t figures[11];
     struct job job;
 
-    if (control_figures(arguments, figures, 12) < 0 || figures[0] >= end->transport_count)
+    if (control_figures(arguments, figures, 11) < 0 || figures[0] >= end->transport_count)
         return malformed(end);
     struct transport *transport = &end->transports[figures[0]];
     if (make_job(end, &figures[1], &job) < 0 ||
@@ -229,7 +210,6 @@ static int start_companion(struct receiving_end *end, struct companion *companio
     companion->end = (struct receiving_end){
         .options = end->options,
         .listener = end->listener,
-        .output = -1,
         .is_companion = true,
     };
     int error = pthread_create(&companion->thread, NULL, run_companion, companion);
@@ -294,35 +274,15 @@ static int obey(struct receiving_end *end)
     return control_arguments(&end->control, "bye") != NULL ? 1 : malformed(end);
 }
 
-/* The output is the first flow's. */
-static int open_files(struct receiving_end *end)
-{
-    const char *output = end->is_companion ? NULL : end->options->output;
-
-    if (end->options->input != NULL && input_open(&end->input, end->options->input) < 0)
-        return -1;
-    if (output == NULL)
-        return 0;
-    end->output = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    return end->output >= 0 ? 0 : complain("cannot write '%s': %s", output, strerror(errno));
-}
-
 static int converse(struct receiving_end *end)
 {
-    int status = open_files(end);
+    int status = 0;
 
     while (status == 0)
         status = obey(end);
     if (status < 0 && !control_is_broken(&end->control))
         control_say(&end->control, "failed %s", complain_last());
     return status < 0 || end->is_different ? -1 : 0;
-}
-
-static void close_files(struct receiving_end *end)
-{
-    if (end->output >= 0)
-        close(end->output);
-    input_close(&end->input);
 }
 
 /* A connection from the greeting to the end. */
@@ -337,13 +297,12 @@ static int serve(struct receiving_end *end, int fd)
     for (size_t i = 0; i < end->transport_count; i++)
         transport_close(&end->transports[i]);
     memory_fini(&end->memory);
-    close_files(end);
     return status;
 }
 
 int receiving_end_serve(const struct options *options, int listener, int fd)
 {
-    struct receiving_end end = {.options = options, .listener = listener, .output = -1};
+    struct receiving_end end = {.options = options, .listener = listener};
 
     return serve(&end, fd);
 }

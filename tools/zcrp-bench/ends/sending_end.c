@@ -397,12 +397,11 @@ static int open_flow(struct sending_end *ends, size_t which, const struct addres
     return end->options->is_ping ? 0 : warm_up_channels(end);
 }
 
-/* Connects all to the receiving end, opens their channels and warms them up. The first one's input
- * is everybody's. On failure flows_close is left. */
+/* Connects all to the receiving end, opens their channels and warms them up. On failure flows_close
+ * is left. */
 static int flows_open(struct sending_end *ends, const struct address *address)
 {
     for (size_t i = 0; i < ends->options->parallel; i++) {
-        ends[i].input = ends->input;
         if (open_flow(ends, i, address) < 0)
             return -1;
     }
@@ -532,15 +531,12 @@ static int converse(void *context, const struct results *results)
 int sending_end_run(const struct options *options, const struct address *address)
 {
     struct run_of_ends run = {flows_create(options), address};
-    int status = -1;
 
     if (run.ends == NULL)
         return -1;
-    if (options->input == NULL || input_open(&run.ends->input, options->input) == 0)
-        status = report_on(options, converse, &run);
+    int status = report_on(options, converse, &run);
     if (run.ends->is_different)
         status = -1;
-    input_close(&run.ends->input);
     free(run.ends);
     return status;
 }

@@ -1,13 +1,11 @@
 #include "zcrp-bench/job/job.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/complain.h"
@@ -61,44 +59,6 @@ void memory_fini(struct memory *memory)
     *memory = (struct memory){0};
 }
 
-static int map(struct input *input, int fd, const char *path)
-{
-    struct stat status;
-
-    if (fstat(fd, &status) < 0)
-        return complain("cannot look at '%s': %s", path, strerror(errno));
-    if (!S_ISREG(status.st_mode))
-        return complain("'%s' is not a regular file", path);
-    if (status.st_size == 0)
-        return complain("'%s' is empty", path);
-    /* Private and writable: nobody writes, but a message's buffer is not const. */
-    void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        return complain("cannot map '%s': %s", path, strerror(errno));
-    madvise(bytes, (size_t)status.st_size, MADV_POPULATE_READ);
-    *input = (struct input){bytes, (size_t)status.st_size};
-    return 0;
-}
-
-int input_open(struct input *input, const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    *input = (struct input){0};
-    if (fd < 0)
-        return complain("cannot read '%s': %s", path, strerror(errno));
-    int status = map(input, fd, path);
-    close(fd);
-    return status;
-}
-
-void input_close(struct input *input)
-{
-    if (input->bytes != NULL)
-        munmap(input->bytes, input->size);
-    *input = (struct input){0};
-}
-
 /* ---- the course of a job ---- */
 
 /* The messages that the receiving end is told of beforehand take about this long, at most a part of
@@ -134,7 +94,6 @@ static void await(const struct course *course, uint64_t n)
 static void set(struct course *course, struct job *job, uint64_t count, uint64_t look)
 {
     job->count = count;
-    job->total = count * job->size;
     course->look = look;
 }
 
@@ -197,16 +156,8 @@ static int course_after(struct course *course, struct job *job, uint64_t n)
 
 bool job_is_sane(const struct job *job)
 {
-    if (job->size == 0 || job->count == 0 || job->count > (uint64_t)INT64_MAX / job->size)
-        return false;
-    if (job->total > job->count * job->size || job->total <= (job->count - 1) * job->size)
-        return false;
-    return job->depth > 0 && job->depth <= job->memory.slots;
-}
-
-uint64_t job_length(const struct job *job, uint64_t n)
-{
-    return n + 1 == job->count ? job->total - n * job->size : job->size;
+    return job->size > 0 && job->count > 0 && job->count <= (uint64_t)INT64_MAX / job->size &&
+           job->depth > 0 && job->depth <= job->memory.slots;
 }
 
 /* The first difference of what does not differ. */
@@ -269,104 +220,39 @@ static size_t pattern_difference(const uint8_t *bytes, size_t size, uint64_t see
     return difference_within(bytes, at, size, scramble(word));
 }
 
-/* Where message n is, once it has been made. */
-static uint8_t *job_bytes(const struct job *job, uint64_t n)
+uint8_t *job_outgoing(struct job *job, uint64_t n)
 {
     uint8_t *slot = memory_slot(&job->memory, n);
 
-    if (job->content == JOB_FILE)
-        return job->input->bytes + n * job->size;
-    if (job->content == JOB_PATTERN)
-        pattern_fill(slot, job_length(job, n), job->seed, n);
-    return slot;
-}
-
-uint8_t *job_outgoing(struct job *job, uint64_t n)
-{
     course_before(&job->course, job, n);
     if (job->passed != NULL)
-        atomic_fetch_add_explicit(job->passed, job_length(job, n), memory_order_relaxed);
-    return job_bytes(job, n);
-}
-
-static size_t difference(const uint8_t *a, const uint8_t *b, size_t size)
-{
-    size_t at = 0;
-
-    if (memcmp(a, b, size) == 0)
-        return SAME;
-    while (a[at] == b[at])
-        at++;
-    return at;
-}
-
-static void note_difference(struct job *job, uint64_t n, uint64_t offset)
-{
-    if (job->is_different)
-        return;
-    job->is_different = true;
-    job->message = n;
-    job->offset = offset;
-}
-
-static void verify(struct job *job, uint64_t n, const uint8_t *bytes)
-{
-    uint64_t length = job_length(job, n);
-    size_t at = SAME;
-
-    switch (job->content) {
-    case JOB_ANY:
-        break;
-    case JOB_PATTERN:
-        at = pattern_difference(bytes, length, job->seed, n);
-        break;
-    case JOB_FILE:
-        at = difference(bytes, job->input->bytes + n * job->size, length);
-        break;
-    }
-    if (at != SAME)
-        note_difference(job, n, at);
-}
-
-static int write_out(const struct job *job, uint64_t n, const uint8_t *bytes)
-{
-    uint64_t length = job_length(job, n);
-    uint64_t done = 0;
-
-    while (done < length) {
-        ssize_t wrote =
-            pwrite(job->output, bytes + done, length - done, (off_t)(n * job->size + done));
-
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote < 0)
-            return complain("cannot write the output: %s", strerror(errno));
-        done += (uint64_t)wrote;
-    }
-    return 0;
+        atomic_fetch_add_explicit(job->passed, job->size, memory_order_relaxed);
+    if (job->is_verified)
+        pattern_fill(slot, job->size, job->seed, n);
+    return slot;
 }
 
 int job_incoming(struct job *job, uint64_t n, const uint8_t *bytes)
 {
-    verify(job, n, bytes);
-    if (job->output >= 0 && write_out(job, n, bytes) < 0)
-        return -1;
+    size_t at = job->is_verified ? pattern_difference(bytes, job->size, job->seed, n) : SAME;
+
+    if (at != SAME && !job->is_different) {
+        job->is_different = true;
+        job->message = n;
+        job->offset = at;
+    }
     return course_after(&job->course, job, n);
 }
 
 enum verdict job_verdict(const struct job *job)
 {
-    if (job->content == JOB_ANY)
+    if (!job->is_verified)
         return VERDICT_NONE;
     return job->is_different ? VERDICT_DIFFERENT : VERDICT_SAME;
 }
 
 void job_complain(const struct job *job, const char *transport)
 {
-    unsigned long long n = job->message;
-    unsigned long long first = n * job->size;
-
-    complain("%s: message %llu arrived wrong, first at byte %llu of %llu (%llu of all)", transport,
-             n, (unsigned long long)job->offset, (unsigned long long)job_length(job, job->message),
-             (unsigned long long)(first + job->offset));
+    complain("%s: message %" PRIu64 " arrived wrong, first at byte %" PRIu64 " of %" PRIu64,
+             transport, job->message, job->offset, job->size);
 }

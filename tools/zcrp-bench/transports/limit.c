@@ -108,7 +108,7 @@ uint64_t limit_units_a_message(const struct limit_state *state, const struct job
 static struct limit_unit unit_of(const struct limit_state *state, const struct job *job,
                                  uint64_t message, uint64_t offset)
 {
-    uint64_t rest = job_length(job, message) - offset;
+    uint64_t rest = job->size - offset;
 
     return (struct limit_unit){
         .message = message,
@@ -130,16 +130,14 @@ struct limit_unit limit_unit_after(const struct limit_state *state, const struct
 {
     uint64_t end = unit->offset + unit->length;
 
-    if (end < job_length(job, unit->message))
+    if (end < job->size)
         return unit_of(state, job, unit->message, end);
     return unit_of(state, job, unit->message + 1, 0);
 }
 
 uint64_t limit_units(const struct limit_state *state, const struct job *job)
 {
-    uint64_t last = (job_length(job, job->count - 1) - 1) / state->unit_data + 1;
-
-    return (job->count - 1) * limit_units_a_message(state, job) + last;
+    return job->count * limit_units_a_message(state, job);
 }
 
 static void limit_count(struct transport *transport, struct counts *counts)

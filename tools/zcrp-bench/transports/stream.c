@@ -72,7 +72,7 @@ static int put(struct transport *transport, const uint8_t *bytes, uint64_t size)
 /* Receives one message, and nothing behind it. */
 static int take(struct transport *transport, const struct job *job, uint64_t n)
 {
-    struct iovec piece = {memory_slot(&job->memory, n), job_length(job, n)};
+    struct iovec piece = {memory_slot(&job->memory, n), job->size};
     int64_t since = 0;
 
     while (piece.iov_len > 0) {
@@ -89,7 +89,7 @@ static int take(struct transport *transport, const struct job *job, uint64_t n)
 int stream_send(struct transport *transport, struct job *job)
 {
     for (uint64_t n = 0; n < job->count; n++) {
-        if (put(transport, job_outgoing(job, n), job_length(job, n)) < 0)
+        if (put(transport, job_outgoing(job, n), job->size) < 0)
             return -1;
     }
     return 0;
@@ -104,7 +104,7 @@ static int plan(const struct job *job, uint64_t n, uint64_t filled, struct iovec
     int count = 0;
 
     for (; n < end && count < most && bytes < ENOUGH; n++, count++, filled = 0) {
-        uint64_t length = job_length(job, n) - filled;
+        uint64_t length = job->size - filled;
 
         pieces[count].iov_base = memory_slot(&job->memory, n) + filled;
         pieces[count].iov_len = length;
@@ -117,7 +117,7 @@ static int plan(const struct job *job, uint64_t n, uint64_t filled, struct iovec
 static int hand_over(struct job *job, uint64_t got, uint64_t *n, uint64_t *filled)
 {
     while (got > 0) {
-        uint64_t missing = job_length(job, *n) - *filled;
+        uint64_t missing = job->size - *filled;
 
         if (got < missing) {
             *filled += got;
@@ -152,7 +152,7 @@ int stream_receive(struct transport *transport, struct job *job)
 
 int stream_ask(struct transport *there, const struct job *job, uint64_t n)
 {
-    return put(there, memory_slot(&job->memory, n), job_length(job, n));
+    return put(there, memory_slot(&job->memory, n), job->size);
 }
 
 int stream_hear(struct transport *there, struct transport *back, const struct job *job, uint64_t n,

@@ -93,7 +93,7 @@ static struct zcrp_msg **message_of(struct zcrp_state *state, const struct job *
 static int aim(struct zcrp_state *state, const struct job *job, uint64_t n, void *buffer)
 {
     struct zcrp_msg **message = message_of(state, job, n);
-    uint64_t size = job_length(job, n);
+    uint64_t size = job->size;
     int code;
 
     if (*message == NULL) {
@@ -126,7 +126,7 @@ static int end_submit(struct transport *transport, const struct job *job, uint64
 
     if (aim(state, job, n, buffer) < 0)
         return -1;
-    code = zcrp_submit(state->entity, *message_of(state, job, n), job_length(job, n));
+    code = zcrp_submit(state->entity, *message_of(state, job, n), job->size);
     return code == ZCRP_OK ? 0 : message_failed("submit", n, code);
 }
 
@@ -156,10 +156,9 @@ static int end_wait(struct transport *transport, const struct job *job, uint64_t
         return -1;
     if (code != ZCRP_OK)
         return message_failed("finish", n, code);
-    if (message->length != job_length(job, n))
+    if (message->length != job->size)
         return complain("zcrp: message %llu has %llu bytes instead of %llu", (unsigned long long)n,
-                        (unsigned long long)message->length,
-                        (unsigned long long)job_length(job, n));
+                        (unsigned long long)message->length, (unsigned long long)job->size);
     return 0;
 }
 
