@@ -15,7 +15,6 @@ complains 2 "--rate: '1..5M'" --rate 1..5M
 complains 2 "--rate: '0.0'" --rate 0.0
 complains 2 "--duration has no --count" --duration 1 --count 1
 complains 2 "--duration has no --bytes" --duration 1 --bytes 1
-complains 2 "no --duration" --duration 1 --memory all
 complains 2 "--ping with --duration needs --rate" --ping --duration 1
 
 # ---- a time, not a count: each end knows how many there were, and they are the ones that were sent

@@ -9,16 +9,14 @@ complains 2 "--peers: '0'" --peers 0
 complains 2 "--peers: '10001'" --peers 10001
 complains 2 "--peers is for the connecting end" --peers 2 --listen 127.0.0.1:0
 for option in --netns "--connect 127.0.0.1:7000" "--count 10" "--bytes 1M" "--rate 1M" "--parallel 2" --ping \
-    --reverse "--warmup 1" --verify "--trace $place/file" \
+    --reverse --verify "--trace $place/file" \
     --stats "--interval 1" "--loss 1%" --no-spin; do
     complains 2 "--peers has no ${option%% *}" --peers 2 $option
 done
 complains 2 "AAL5 over UDP only: --channel aal5-udp" --peers 2 --channel aal5
 complains 2 "--mtu needs --netns" --peers 2 --mtu 1500
-complains 2 "--histogram needs --ping" --peers 2 --histogram
 complains 2 "--pin needs a core for each end" --peers 2 --pin 0
 complains 2 "--once needs --listen" --peers 2 --once
-complains 2 "no --peers" --peers 2 --memory all
 complains 2 "zcrp and tcp only" --peers 2 --transport udp-limit
 
 check "twenty peers" "$bench" --peers 20 --size 64,64K --duration 0.3 --repeat 1 --json "$place/json"

@@ -18,8 +18,6 @@ assert $1, results"
 
 complains 2 "--once needs --listen" --once
 complains 2 "'1:2:3' is not HOST:PORT" --listen 1:2:3
-complains 2 "--warmup: '10001' is not a number from 0 to 10000" --warmup 10001
-complains 2 "--histogram needs --ping" --histogram
 complains 2 "--reverse has no --interval" --reverse --interval 1
 complains 2 "no --reverse" --ping --reverse
 complains 2 "--reverse is for the connecting end" --listen 127.0.0.1:0 --reverse
@@ -65,9 +63,7 @@ check "reverse flows" "$bench" --reverse --transport zcrp --size 64K --count 20 
 
 # ---- round trips
 
-check "percentiles and histogram" "$bench" --ping --size 64 --count 500 --repeat 2 --histogram \
-    --warmup 1 --json "$place/json"
-shows "bars" '^ +[0-9.]+ +[0-9.]+ +[0-9]+  #+$'
+check "percentiles and histogram" "$bench" --ping --size 64 --count 500 --repeat 2 --json "$place/json"
 json "[run['transport'] for run in runs] == ['zcrp', 'tcp'] * 2"
 check "ordered" python3 -c "
 import json

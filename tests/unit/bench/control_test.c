@@ -13,7 +13,6 @@ static const struct settings some = {.unit_bytes = 1472,
                                      .limit_ns = 10000000000,
                                      .congestion = 4,
                                      .channel = 2,
-                                     .seed = UINT64_MAX,
                                      .has_keys = 1};
 
 /* The line that says `settings`, without its newline. */

@@ -71,14 +71,8 @@ static const struct argument_row rows[] = {
                   DECIDES),
     ARGUMENT("repeat", 'r', NUMBER, AT(repeat), 1, 10000, "N",
              "measurements of each size and transport (5)", DECIDES),
-    ARGUMENT("warmup", 0, NUMBER, AT(warmup), 0, 10000, "N",
-             "measurements of each size and transport that come first and are not counted (0)",
-             DECIDES),
-    ARGUMENT(
-        "memory", 'm', OTHER, 0, 0, 0, "BYTES|all",
-        "memory that messages cycle through, at least two messages; all: every message has its "
-        "own (64M)",
-        .read = values_memory, DECIDES),
+    ARGUMENT("memory", 'm', NUMBER, AT(memory_bytes), 1, INT64_MAX, "BYTES",
+             "memory that messages cycle through, at least two messages (64M)", DECIDES),
     ARGUMENT("depth", 0, NUMBER, SETTING(depth), 1, 1 << 20, "N",
              "most messages under way at once (1024)", DECIDES),
     ARGUMENT_TRUE(
@@ -134,17 +128,6 @@ static const struct argument_row rows[] = {
                   "ZCRP uses connections with a pre-shared key, so all data are encrypted and "
                   "authenticated",
                   DECIDES),
-    ARGUMENT("vpi", 0, NUMBER, SETTING(vpi), 0, 254, "N", "VPI of AAL5's first circuit (0)",
-             DECIDES),
-    ARGUMENT("vci", 0, NUMBER, SETTING(vci), 32, 4124, "N",
-             "VCI of AAL5's first circuit (32; on a raw socket a different one for each run)",
-             DECIDES),
-    ARGUMENT("aal5-mtu", 0, NUMBER, SETTING(mtu), 1200, 65535, "BYTES",
-             "largest unit on a circuit of AAL5 (9180)", DECIDES),
-    ARGUMENT("cell-loss", 0, NUMBER, SETTING(cell_loss), 0, 1000000, "N",
-             "lose N of a million cells of AAL5, in both directions (0)", DECIDES),
-    ARGUMENT("seed", 0, NUMBER, SETTING(seed), 1, UINT32_MAX, "N",
-             "seed of --cell-loss: the same cells are lost again", DECIDES),
     ARGUMENT("congestion", 0, NAME, SETTING(congestion), 0, 0, "NAME",
              "ZCRP's congestion control: bbr, cubic, reno, none (bbr)", .names = congestion_names,
              .wanted = "none, reno, cubic or bbr", DECIDES),
@@ -157,8 +140,6 @@ static const struct argument_row rows[] = {
              "print a line every SECONDS during a measurement", DECIDES),
     ARGUMENT_TRUE("stats", 'S', AT(wants_stats), "print both ends' counters after each measurement",
                   DECIDES),
-    ARGUMENT_TRUE("histogram", 'H', AT(wants_histogram),
-                  "with --ping, print how often round trips took how long", DECIDES),
     ARGUMENT(
         "json", 'j', OTHER, 0, 0, 0, "FILE",
         "write all results to FILE as JSON; without FILE to standard output, instead of the table",
@@ -192,7 +173,7 @@ static const struct argument_table table = {
 
 enum { MOST_OTHERS = 20 };
 
-/* Options that do not go together. What is given, but is the default, does no harm. */
+/* Options that do not go together. */
 static const struct rule {
     const char *option;
     const char *needs;                /* NULL: nothing */
@@ -202,8 +183,6 @@ static const struct rule {
     {"duplex", "peers", {NULL}},
     {"connect", NULL, {"netns"}},
     {"mtu", "netns", {NULL}},
-    {"seed", "cell-loss", {NULL}},
-    {"histogram", "ping", {NULL}},
     {"count", NULL, {"bytes"}},
     {"duration", NULL, {"count", "bytes"}},
     {"ping", NULL, {"verify", "bytes", "interval", "parallel", "reverse"}},
@@ -211,21 +190,9 @@ static const struct rule {
     {"keys", NULL, {"loss", "trace"}},
     {"peers",
      NULL,
-     {"netns", "connect", "count", "bytes", "rate", "parallel", "ping", "reverse", "warmup", "loss",
+     {"netns", "connect", "count", "bytes", "rate", "parallel", "ping", "reverse", "loss",
       "no-spin", "verify", "trace", "stats", "interval"}},
 };
-
-/* Whether an option says something else than the default, as far as its row tells. */
-static bool is_set(const struct options *options, const struct argument_row *row)
-{
-    size_t bytes = row->kind == ARGUMENT_FLAG ? sizeof(bool) : sizeof(uint64_t);
-    const char *place = (const char *)options + row->place;
-
-    if ((options->given >> (row - rows) & 1) == 0)
-        return false;
-    return row->kind == ARGUMENT_OTHER ||
-           memcmp(place, (const char *)&defaults + row->place, bytes) != 0;
-}
 
 static bool has(const struct options *options, const char *name)
 {
@@ -233,7 +200,7 @@ static bool has(const struct options *options, const char *name)
 
     while (row->name == NULL || strcmp(row->name, name) != 0)
         row++;
-    return is_set(options, row);
+    return (options->given >> (row - rows) & 1) != 0;
 }
 
 static int check_rule(const struct options *options, const struct rule *rule)
@@ -310,12 +277,7 @@ static int check_transports(const struct options *options)
 static int check_channel(const struct options *options)
 {
     const struct settings *settings = &options->settings;
-    bool is_of_circuits =
-        settings->vpi != 0 || settings->vci != 0 || settings->mtu != 0 || settings->cell_loss != 0;
 
-    if (is_of_circuits && !carrier_is_aal5(settings->channel))
-        return complain("--vpi, --vci, --aal5-mtu and --cell-loss are of AAL5: they need --channel "
-                        "aal5 or aal5-udp");
     if (settings->channel == CARRIER_AAL5 && options->parallel > 1)
         return complain("--channel aal5 has circuits for one flow: no --parallel");
     if (settings->channel == CARRIER_AAL5 && options->peers > 0)
@@ -355,10 +317,6 @@ static int check(const struct options *options)
         return -1;
     if (options->is_ping && options->duration_ns != 0 && options->bits_per_s == 0)
         return complain("--ping with --duration needs --rate");
-    if (options->memory_bytes == OPTIONS_MEMORY_ALL &&
-        (options->duration_ns != 0 || options->peers > 0))
-        return complain(
-            "--memory all needs to know how much is sent: no --duration and no --peers");
     if (options->core_count > 0 && options->core_count != (is_alone ? 2 : 1))
         return complain(is_alone ? "--pin needs a core for each end, as in --pin 0,1"
                                  : "--pin needs one core: this end's");
@@ -369,7 +327,7 @@ static int check(const struct options *options)
  * ones: four from VCI 32 on. */
 static void choose_circuit(struct settings *settings)
 {
-    if (settings->channel == CARRIER_AAL5 && settings->vci == 0)
+    if (settings->channel == CARRIER_AAL5)
         settings->vci = 32 + 4 * ((uint64_t)getpid() % 255);
 }
 
@@ -443,5 +401,5 @@ uint64_t options_slots(const struct options *options, uint64_t size, uint64_t co
         slots = 2;
     if (options->duration_ns != 0)
         return slots;
-    return options->memory_bytes == OPTIONS_MEMORY_ALL || slots > count ? count : slots;
+    return slots > count ? count : slots;
 }

@@ -39,14 +39,12 @@ struct options {
     uint64_t peers;        /* connections between two processes; 0: no measurement of these */
     bool is_duplex;        /* and messages go both ways over each */
     uint64_t repeat;       /* measurements of each size and transport */
-    uint64_t memory_bytes; /* that messages cycle through; OPTIONS_MEMORY_ALL: no cycling */
+    uint64_t memory_bytes; /* that messages cycle through */
     struct settings settings;
     const char *tcp_cc; /* what plain "tcp" stands for, MANNER_BEST by default */
     bool is_ping;
-    bool is_reverse; /* the listening end sends */
-    bool is_once;    /* the listening end serves one run and ends */
-    bool wants_histogram;
-    uint64_t warmup;  /* measurements that come first and are not counted */
+    bool is_reverse;  /* the listening end sends */
+    bool is_once;     /* the listening end serves one run and ends */
     char **command;   /* argv */
     bool is_spinless; /* see settings */
     bool has_keys;
@@ -67,8 +65,6 @@ struct options {
     bool wants_stats;
     uint64_t given; /* the options: a bit each */
 };
-
-#define OPTIONS_MEMORY_ALL UINT64_MAX
 
 #define OPTIONS_USUAL_MTU 1500
 
@@ -94,7 +90,6 @@ uint64_t options_slots(const struct options *options, uint64_t size, uint64_t co
 
 int values_transport(void *place, const char *text); /* zcrp,tcp:cubic,peers */
 int values_size(void *place, const char *text);      /* 64,1K..1M*4 */
-int values_memory(void *place, const char *text);    /* 64M, all */
 int values_pin(void *place, const char *text);       /* 0,1 */
 int values_loss(void *place, const char *text);      /* 1% */
 int values_tcp_cc(void *place, const char *text);    /* cubic */

@@ -167,17 +167,6 @@ int values_pin(void *place, const char *text)
     return read_list(options, text, add_core);
 }
 
-int values_memory(void *place, const char *text)
-{
-    struct options *options = place;
-
-    options->memory_bytes = OPTIONS_MEMORY_ALL;
-    if (strcmp(text, "all") == 0 ||
-        (quantity_parse(text, &options->memory_bytes) == 0 && options->memory_bytes <= INT64_MAX))
-        return 0;
-    return complain("--memory: '%s' is not a number of bytes, as 4M, or all", text);
-}
-
 int values_loss(void *place, const char *text)
 {
     struct options *options = place;

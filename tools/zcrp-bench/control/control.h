@@ -102,11 +102,7 @@ bool control_is_broken(const struct control *control);
     X(loss, 1000000)           /* of a million arriving packets, lost at both ends */              \
     X(congestion, 4)           /* enum zcrp_congestion */                                          \
     X(channel, 5)              /* enum carrier (transports/carrier.h) */                           \
-    X(vpi, 254)                /* of AAL5's first circuit */                                       \
-    X(vci, 4124)               /* the same; 0: the library's default */                            \
-    X(mtu, 65535)              /* of AAL5's circuits; 0: the library's default */                  \
-    X(cell_loss, 1000000)      /* of a million cells of AAL5 */                                    \
-    X(seed, UINT64_MAX)        /* of cell_loss, for this flow; 0: none given */                    \
+    X(vci, 4124)               /* of AAL5's first circuit; 0: the usual one */                     \
     X(is_connected, 1)         /* 1: ZCRP's messages go by a connection, round trips both ways */  \
     X(has_keys, 1)             /* 1: ZCRP has keys */
 

@@ -10,7 +10,7 @@
 /* The sending end and all that is open while it runs. */
 struct sending_end {
     const struct options *options;
-    struct settings settings; /* the options', with a seed of its own */
+    struct settings settings;
     struct control control;
     struct contender contenders[OPTIONS_MAX_TRANSPORTS];
     struct memory memory;

@@ -360,8 +360,6 @@ static struct sending_end *flows_create(const struct options *options)
     for (size_t i = 0; i < options->parallel; i++) {
         ends[i].options = options;
         ends[i].settings = options->settings;
-        if (options->settings.seed != 0)
-            ends[i].settings.seed += (uint64_t)i << SEED_SHIFT;
         ends[i].control.fd = -1;
         ends[i].seed = (uint64_t)i << SEED_SHIFT;
     }
@@ -478,25 +476,11 @@ static int take_turn(struct sending_end *end, const struct results *results, siz
     return 0;
 }
 
-/* What --warmup asks for: nothing of it is kept. */
-static int warm_up(struct sending_end *end, uint64_t size)
-{
-    for (uint64_t n = 0; n < end->options->warmup * end->options->transport_count; n++) {
-        struct run run = {0};
-
-        if (flows_measure(end, n % end->options->transport_count, size, &run) < 0)
-            return -1;
-        run_fini(&run);
-    }
-    return 0;
-}
-
 static int measure_all(struct sending_end *end, const struct results *results)
 {
     end->start_ns = watch_now_ns();
     for (size_t size = 0; size < results->sizes; size++) {
-        if (choose_lanes(end, end->options->sizes[size]) < 0 ||
-            warm_up(end, end->options->sizes[size]) < 0)
+        if (choose_lanes(end, end->options->sizes[size]) < 0)
             return -1;
         for (size_t repeat = 0; repeat < results->repeats; repeat++) {
             if (take_turn(end, results, size, repeat) < 0)

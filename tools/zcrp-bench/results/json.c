@@ -228,10 +228,6 @@ void json_write(FILE *out, const struct results *results)
     fputs("{\n", out);
     write_circumstances(out, results->options->command);
     fprintf(out, "  \"keys\": %s,\n", settings->has_keys ? "\"psk\"" : "null");
-    if (settings->seed != 0 && results->options->peers == 0)
-        fprintf(out, "  \"seed\": %" PRIu64 ",\n", settings->seed);
-    else
-        fputs("  \"seed\": null,\n", out);
     fputs("  \"runs\": [\n", out);
     for (size_t i = 0; i < results_count(results); i++) {
         write_run(out, &results->runs[i]);

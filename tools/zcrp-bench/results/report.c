@@ -251,40 +251,16 @@ static void write_stats(const struct run *run)
     one(run, FIGURE_ACKNOWLEDGEMENTS, "receiver's");
 }
 
-enum { BAR = 40 }; /* characters of the most frequent */
-
-static void write_histogram(const struct run *run)
-{
-    struct histogram_part part = {0};
-    uint64_t most = 1;
-
-    while (histogram_next(run->histogram, &part))
-        most = part.count > most ? part.count : most;
-    printf("  %10s %10s %10s\n", "from us", "to us", "trips");
-    for (part = (struct histogram_part){0}; histogram_next(run->histogram, &part);) {
-        printf("  %10.1f %10.1f %10llu  ", (double)part.from / 1e3, (double)part.to / 1e3,
-               (unsigned long long)part.count);
-        for (uint64_t i = 0; i < (part.count * BAR + most - 1) / most; i++)
-            putchar('#');
-        putchar('\n');
-    }
-}
-
 void details_write(const struct options *options, const struct run *run, size_t repeat)
 {
-    bool has_stats = options->wants_stats && run->receiver.counts.is_known;
-    bool has_histogram = options->wants_histogram && run->histogram != NULL;
     char size[QUANTITY_ROOM];
 
-    if (!options_have_output(options) || (!has_stats && !has_histogram))
+    if (!options->wants_stats || !options_have_output(options) || !run->receiver.counts.is_known)
         return;
     progress_clear();
     quantity_bytes(size, run->size);
     printf("%s, messages of %s, measurement %zu\n", run->transport, size, repeat + 1);
-    if (has_stats)
-        write_stats(run);
-    if (has_histogram)
-        write_histogram(run);
+    write_stats(run);
     printf("\n");
 }
 
@@ -322,10 +298,9 @@ static const char *verdict_text(const struct results *results)
 
 static void write_conditions(const struct options *options, const struct results *results)
 {
-    char memory[QUANTITY_ROOM] = "of its own for every message";
+    char memory[QUANTITY_ROOM];
 
-    if (options->memory_bytes != OPTIONS_MEMORY_ALL)
-        quantity_bytes(memory, options->memory_bytes);
+    quantity_bytes(memory, options->memory_bytes);
     printf("\nMedians of %llu; memory: %s; GB: 10^9 bytes%s.\n",
            (unsigned long long)options->repeat, memory, verdict_text(results));
 }

@@ -105,11 +105,8 @@ static struct zcrp_aal5 circuits(const struct settings *settings, bool is_back)
     uint32_t vci = first + (is_back ? 2 : 0);
 
     return (struct zcrp_aal5){
-        .vpi = (uint32_t)settings->vpi,
         .vci = vci,
         .vci_control = vci + 1,
-        .mtu = (uint32_t)settings->mtu,
-        .faults = {.loss = (uint32_t)settings->cell_loss, .seed = settings->seed + vci},
     };
 }
 
