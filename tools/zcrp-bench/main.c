@@ -11,7 +11,7 @@
 #include "zcrp-bench/command/options.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"
-#include "zcrp-bench/peers/peers.h"
+#include "zcrp-bench/results/report.h"
 #include "zcrp-bench/transports/carrier.h"
 
 enum { EXIT_USAGE = 2 };
@@ -46,21 +46,22 @@ static int listen_and_serve(const struct options *options)
     return status != 0 ? -1 : 0;
 }
 
+/* The connecting end, or both. */
+static int measure(const struct results *results)
+{
+    const struct options *options = results->options;
+
+    if (options->mode == OPTIONS_CONNECT)
+        return sending_end_measure(&options->address, results);
+    return options->peers > 0 ? alone_measure_peers(results) : alone_measure(results);
+}
+
 static int run(const struct options *options)
 {
-    if (options->peers > 0)
-        return peers_run(options);
     if (options->mode != OPTIONS_ALONE && pin_to(options->cores[0]) < 0)
         return -1;
-    switch (options->mode) {
-    case OPTIONS_LISTEN:
-        return listen_and_serve(options);
-    case OPTIONS_CONNECT:
-        return sending_end_run(options, &options->address);
-    case OPTIONS_ALONE:
-        break;
-    }
-    return alone_run(options);
+    return options->mode == OPTIONS_LISTEN ? listen_and_serve(options)
+                                           : report_on(options, measure);
 }
 
 static int doctor(int argc, char **argv)

@@ -9,7 +9,12 @@
 #include "common/pin.h"
 #include "zcrp-bench/transports/carrier.h"
 
-enum { MANY_MESSAGES = 400000, SECONDS_OF_PATIENCE = 10, DAY_MS = 86400000 };
+enum {
+    SECOND_NS = 1000000000,
+    MANY_MESSAGES = 400000,
+    SECONDS_OF_PATIENCE = 10,
+    DAY_MS = 86400000
+};
 
 /* A mark of rows: the connecting end decides this, so it means nothing to --listen. */
 enum { OF_CONNECTING = 1 };
@@ -62,8 +67,7 @@ static const struct argument_row rows[] = {
     ARGUMENT(
         "peers", 0, NUMBER, AT(peers), 1, OPTIONS_MAX_PEERS, "N",
         "measure N connections between two processes here, all busy at once, each process with "
-        "one thread and epoll; zcrp and tcp. Goes with --size, --duration, --repeat, --memory, "
-        "--depth, --timeout, --pin, --json, --quiet and how messages are sent, except --no-spin",
+        "one thread and epoll; zcrp and tcp",
         DECIDES),
     ARGUMENT_TRUE("duplex", 0, AT(is_duplex),
                   "with --peers: messages go both ways at once over each connection; bytes of both "
@@ -171,7 +175,7 @@ static const struct argument_table table = {
     .seen = note_row,
 };
 
-enum { MOST_OTHERS = 20 };
+enum { MOST_OTHERS = 8 };
 
 /* Options that do not go together. */
 static const struct rule {
@@ -190,8 +194,7 @@ static const struct rule {
     {"keys", NULL, {"loss", "trace"}},
     {"peers",
      NULL,
-     {"netns", "connect", "count", "bytes", "rate", "parallel", "ping", "reverse", "loss",
-      "no-spin", "verify", "trace", "stats", "interval"}},
+     {"connect", "parallel", "ping", "loss", "no-spin", "verify", "trace", "interval"}},
 };
 
 static bool has(const struct options *options, const char *name)
@@ -240,7 +243,7 @@ static int check_transport(const struct options *options, const struct choice *c
         return complain("--ping with --rate: %s does not send while it receives", choice->name);
     if (options->is_reverse && kind->is_one_way)
         return complain("--reverse: %s only goes one way", choice->name);
-    if (options->peers > 0 && kind != &transport_zcrp && kind != &transport_tcp)
+    if (options->peers > 0 && kind->crowd == NULL)
         return complain("--peers: zcrp and tcp only, not %s", choice->name);
     if (options->settings.loss > 0 && (kind == &transport_limit || kind->is_local))
         return complain("--loss: %s does not repeat what is lost", choice->name);
@@ -346,6 +349,9 @@ static int set_defaults(struct options *options)
         options->settings.channel == CARRIER_AUTO)
         options->settings.channel = CARRIER_UDP;
     options->settings.is_connected = is_connected(options);
+    if (options->peers > 0 && options->count == 0 && options->bytes == 0 &&
+        options->duration_ns == 0)
+        options->duration_ns = 2 * SECOND_NS;
     choose_circuit(&options->settings);
     if (options->transport_count == 0 && values_transport(options, default_transports) < 0)
         return -1;
@@ -371,6 +377,8 @@ int options_parse(struct options *options, int argc, char **argv)
         return status;
     options->settings.is_spinless = options->is_spinless;
     options->settings.has_keys = options->has_keys;
+    options->settings.is_duplex = options->is_duplex;
+    options->settings.peers = options->peers;
     if (check(options) < 0)
         return -1;
     return set_defaults(options);

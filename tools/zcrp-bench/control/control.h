@@ -93,18 +93,21 @@ bool control_is_broken(const struct control *control);
 
 /* X(name, most): a field, and the largest value that the listening end accepts. */
 #define SETTINGS(X)                                                                                \
-    X(unit_bytes, 65507)       /* ZCRP's largest datagram; 0: the library's default */             \
-    X(window_bytes, INT64_MAX) /* sent and not acknowledged; 0: the library's default */           \
-    X(depth, 1 << 20)          /* most messages under way at once */                               \
-    X(is_spinless, 1)          /* 1: a thread that waits for a message of ZCRP sleeps at once */   \
-    X(limit_ns, INT64_MAX)     /* the run fails after this time without progress */                \
-    X(buffer_bytes, INT32_MAX) /* of UDP sockets; 0: the library's default */                      \
-    X(loss, 1000000)           /* of a million arriving packets, lost at both ends */              \
-    X(congestion, 4)           /* enum zcrp_congestion */                                          \
-    X(channel, 5)              /* enum carrier (transports/carrier.h) */                           \
-    X(vci, 4124)               /* of AAL5's first circuit; 0: the usual one */                     \
-    X(is_connected, 1)         /* 1: ZCRP's messages go by a connection, round trips both ways */  \
-    X(has_keys, 1)             /* 1: ZCRP has keys */
+    X(unit_bytes, 65507)        /* ZCRP's largest datagram; 0: the library's default */            \
+    X(window_bytes, INT64_MAX)  /* sent and not acknowledged; 0: the library's default */          \
+    X(depth, 1 << 20)           /* most messages under way at once */                              \
+    X(is_spinless, 1)           /* 1: a thread that waits for a message of ZCRP sleeps at once */  \
+    X(limit_ns, INT64_MAX)      /* the run fails after this time without progress */               \
+    X(buffer_bytes, INT32_MAX)  /* of UDP sockets; 0: the library's default */                     \
+    X(loss, 1000000)            /* of a million arriving packets, lost at both ends */             \
+    X(congestion, 4)            /* enum zcrp_congestion */                                         \
+    X(channel, 5)               /* enum carrier (transports/carrier.h) */                          \
+    X(vci, 4124)                /* of AAL5's first circuit; 0: the usual one */                    \
+    X(is_connected, 1)          /* 1: ZCRP's messages go by a connection, round trips both ways */ \
+    X(has_keys, 1)              /* 1: ZCRP has keys */                                             \
+    X(peers, 10000)             /* connections that a channel is made of; 0: it is no crowd */     \
+    X(is_duplex, 1)             /* 1: messages go both ways over each of these */                  \
+    X(mapped_bytes, 1ull << 44) /* that both ends of each may map */
 
 struct settings {
 #define SETTINGS_FIELD(name, most) uint64_t name;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 #include "common/pin.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"
+#include "zcrp-bench/results/report.h"
 
 /* Two network namespaces that a virtual ethernet pair joins: a network between two processes of
  * this machine, with an MTU of one's own.
@@ -132,20 +134,21 @@ static bool reap(pid_t child, int steps, int *status)
 }
 
 /* Sends, from the near side of the link if there is one. */
-static int send_to(const struct options *options, const struct address *address, pid_t child)
+static int send_to(const struct results *results, const struct address *address, pid_t child)
 {
+    const struct options *options = results->options;
     uint64_t mtu = options->mtu != 0 ? options->mtu : OPTIONS_USUAL_MTU;
 
     if (options->is_netns && netns_join(child, mtu) < 0)
         return -1;
     if (pin_to(options->cores[0]) < 0)
         return -1;
-    return sending_end_run(options, address);
+    return sending_end_measure(address, results);
 }
 
-static int run_with_child(const struct options *options, const struct address *address, pid_t child)
+static int run_with_child(const struct results *results, const struct address *address, pid_t child)
 {
-    int result = send_to(options, address, child);
+    int result = send_to(results, address, child);
     int status;
 
     if (!reap(child, result < 0 ? STEPS_AFTER_FAILURE : STEPS_TO_CLOSE, &status))
@@ -173,8 +176,9 @@ static int listen_for(const struct options *options, struct address *address)
     return listener;
 }
 
-int alone_run(const struct options *options)
+int alone_measure(const struct results *results)
 {
+    const struct options *options = results->options;
     struct address address;
     int listener = listen_for(options, &address);
     pid_t parent = getpid();
@@ -185,11 +189,105 @@ int alone_run(const struct options *options)
     /* Before there is a child, whose complaints nobody hears; it inherits the core. */
     if (pin_to(options->cores[1]) < 0)
         return -1;
+    fflush(stdout);
     child = fork();
     if (child < 0)
         return complain("cannot start a process: %s", strerror(errno));
     if (child == 0)
         receive(options, listener, parent);
     close(listener);
-    return run_with_child(options, &address, child);
+    return run_with_child(results, &address, child);
+}
+
+/* ---- measurements apart ---- */
+
+/* In memory that both processes have. */
+struct attempt {
+    int status;
+    char complaint[COMPLAIN_ROOM];
+    struct run run;
+};
+
+/* The child, which takes its channels along when it ends. */
+static _Noreturn void attempt_all(const struct options *options, struct attempt *attempt,
+                                  pid_t parent)
+{
+    const struct results results = {
+        .sizes = 1, .repeats = 1, .transports = 1, .options = options, .runs = &attempt->run};
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE);
+    complain_silently();
+    attempt->status = alone_measure(&results);
+    snprintf(attempt->complaint, sizeof attempt->complaint, "%s", complain_last());
+    _exit(EXIT_SUCCESS);
+}
+
+int alone_try(const struct options *options, struct run *run, char complaint[COMPLAIN_ROOM])
+{
+    struct attempt *attempt =
+        mmap(NULL, sizeof *attempt, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t parent = getpid();
+
+    snprintf(complaint, COMPLAIN_ROOM, "cannot start a process: %s", strerror(errno));
+    if (attempt == MAP_FAILED)
+        return -1;
+    *attempt = (struct attempt){.status = -1, .complaint = "the sending process was killed"};
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        attempt_all(options, attempt, parent);
+    int status = -1;
+    if (child > 0 && waitpid(child, NULL, 0) == child) {
+        status = attempt->status;
+        snprintf(complaint, COMPLAIN_ROOM, "%s", attempt->complaint);
+        *run = attempt->run;
+    }
+    munmap(attempt, sizeof *attempt);
+    return status;
+}
+
+enum { PAGE = 4096 };
+
+/* What is left of the options for a measurement of one transport and size. */
+static struct options narrow(const struct options *options, size_t size, size_t transport)
+{
+    struct options one = *options;
+    struct settings *settings = &one.settings;
+    uint64_t ways = options->is_duplex ? 2 * options->peers : options->peers;
+    uint64_t bytes = options->sizes[size];
+    uint64_t slots = options_slots(options, ways * bytes, UINT64_MAX);
+
+    one.transports[0] = options->transports[transport];
+    one.sizes[0] = bytes;
+    one.transport_count = one.size_count = one.repeat = 1;
+    one.wants_stats = false;
+    settings->depth = slots < settings->depth ? slots : settings->depth;
+    settings->mapped_bytes = 2 * settings->depth * (bytes + PAGE);
+    return one;
+}
+
+int alone_measure_peers(const struct results *results)
+{
+    const struct options *options = results->options;
+    char complaint[COMPLAIN_ROOM];
+    size_t done = 0;
+
+    for (size_t size = 0; size < results->sizes; size++) {
+        for (size_t repeat = 0; repeat < results->repeats; repeat++) {
+            for (size_t i = 0; i < results->transports; i++) {
+                const struct options one = narrow(options, size, i);
+                struct run *run = results_run(results, size, repeat, i);
+
+                progress_show("%zu of %zu", done++, results_count(results));
+                if (alone_try(&one, run, complaint) < 0)
+                    return complain("--peers: %s", complaint);
+                run->transport = options->transports[i].name;
+                details_write(options, run, repeat);
+            }
+        }
+    }
+    progress_clear();
+    return 0;
 }

@@ -99,13 +99,13 @@ struct manner contender_manner(const struct choice *choice)
     return manners[0];
 }
 
-/* For round trips the best manner is not looked for. */
-static size_t list_for(const struct choice *choice, enum contender_use use,
+/* For round trips, and of crowds, the best manner is not looked for. */
+static size_t list_for(const struct choice *choice, enum contender_use use, bool is_crowd,
                        struct manner manners[MANNERS_MAX])
 {
     if (!choice->kind->has_manners || use == CONTENDER_BACK)
         return 1;
-    if (use == CONTENDER_THERE)
+    if (use == CONTENDER_THERE && !is_crowd)
         return manner_list(choice->variant, manners);
     manners[0] = contender_manner(choice);
     return 1;
@@ -125,7 +125,7 @@ int contender_open(struct contender *contender, const struct choice *choice, enu
 {
     static const struct manner usual;
     struct manner manners[MANNERS_MAX] = {0};
-    size_t count = list_for(choice, use, manners);
+    size_t count = list_for(choice, use, plain->settings->peers > 0, manners);
 
     *contender = (struct contender){.name = choice->name, .first_number = *number};
     for (size_t i = 0; i < count; i++, ++*number) {

@@ -163,14 +163,13 @@ static int job_failed(struct sending_end *end)
 }
 
 /* Content that differs is complained of, but does not end the run. */
-static void check_verdict(struct sending_end *end, const struct run *run, const struct job *job,
+static void check_verdict(const struct run *run, const struct job *job,
                           const struct transport *transport)
 {
     if (run->verdict != VERDICT_DIFFERENT)
         return;
     progress_clear();
     job_complain(job, transport->kind->name);
-    end->is_different = true;
 }
 
 static void begin_run(struct run *run, const struct contender *contender, const struct job *job)
@@ -189,7 +188,7 @@ static void name_channel(struct run *run, struct transport *transport)
     const struct counts *sender = &run->sender.counts;
     enum carrier found = CARRIER_AUTO;
 
-    if (transport->kind != &transport_zcrp || transport->settings->channel != CARRIER_AUTO)
+    if (!transport->kind->is_zcrp || transport->settings->channel != CARRIER_AUTO)
         return;
     if (carrier_was_memory(sender, run->bytes))
         found = CARRIER_MEMORY;
@@ -215,7 +214,7 @@ static int run_there(struct sending_end *end, struct transport *transport, struc
         return job_failed(end);
     if (record_hear(&end->control, &run->receiver, job, &run->verdict) < 0)
         return -1;
-    record_end(&run->sender, transport);
+    record_end(&run->sender, transport, job);
     run->seconds = wall_s(&run->receiver);
     return 0;
 }
@@ -232,7 +231,7 @@ static int run_back(struct sending_end *end, struct transport *transport, struct
         return -1;
     if (transport->kind->receive(transport, job) < 0)
         return job_failed(end);
-    record_end(&run->receiver, transport);
+    record_end(&run->receiver, transport, job);
     if (record_hear(&end->control, &run->sender, &others, &unknown) < 0)
         return -1;
     run->seconds = wall_s(&run->receiver);
@@ -252,9 +251,19 @@ static int run_trips(struct sending_end *end, struct contender *contender, struc
     record_begin(&run->sender, there);
     if (ping_run(there, &contender->back, job, run->histogram) < 0)
         return job_failed(end);
-    record_end(&run->sender, there);
+    record_end(&run->sender, there, job);
     run->seconds = wall_s(&run->sender);
     return record_hear(&end->control, &run->receiver, job, &run->verdict);
+}
+
+/* Of the crowd's connections: of both directions if messages go both ways. */
+static double fairness_of(const struct run *run)
+{
+    double there = run->receiver.fairness, back = run->sender.fairness;
+
+    if (there > 0 && back > 0)
+        return 2 / (1 / there + 1 / back);
+    return there > 0 ? there : 1;
 }
 
 /* At this end; the way back, too, where it is a channel of its own. */
@@ -285,11 +294,13 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
         run_fini(run);
         return -1;
     }
-    run->count = job->count;
-    run->bytes = job->count * job->size;
+    run->count = end->options->is_duplex ? 2 * job->count : job->count;
+    run->bytes = run->count * job->size;
     run->depth = job->depth;
+    run->flows = job->ways;
+    run->fairness = fairness_of(run);
     name_channel(run, transport);
-    check_verdict(end, run, job, transport);
+    check_verdict(run, job, transport);
     return 0;
 }
 
@@ -304,10 +315,17 @@ enum {
 
 static int fit_memory(struct sending_end *end, struct job *job)
 {
-    uint64_t slots = options_slots(end->options, job->size, job->count);
-    uint64_t depth = end->options->settings.depth;
+    const struct options *options = end->options;
+    uint64_t depth = options->settings.depth;
+    uint64_t slots = options_slots(options, job->size, job->count);
+    uint64_t directions = options->is_duplex ? 2 : 1;
 
-    if (memory_refit(&end->memory, slots, job->size) < 0)
+    job->ways = 1;
+    if (options->peers > 0) {
+        job->ways = options->peers;
+        slots = options_slots(options, directions * job->ways * job->size, UINT64_MAX);
+    }
+    if (memory_refit(&end->memory, directions * job->ways * slots, job->size) < 0)
         return -1;
     job->memory = end->memory;
     job->passed = &end->passed;
@@ -335,7 +353,8 @@ static void set_course(struct sending_end *end, struct contender *contender, str
     if (duration_ns == 0)
         return;
     job->count = COURSE_FIRST_COUNT;
-    limit_depth(job, contender_transport(contender), duration_ns);
+    if (end->options->peers == 0)
+        limit_depth(job, contender_transport(contender), duration_ns);
 }
 
 /* A job of `count` messages of `size` bytes, at least one, as fast as it goes. */
@@ -397,6 +416,7 @@ static int ping_job(struct sending_end *end, uint64_t size, struct job *job)
     *job = (struct job){
         .size = size,
         .count = count,
+        .ways = 1,
         .depth = depth,
         .are_trips = true,
         .memory = end->memory,

@@ -17,7 +17,6 @@ struct sending_end {
     uint64_t seed;           /* of the last pattern */
     _Atomic uint64_t passed; /* bytes of messages that were handed to a channel */
     int64_t start_ns;        /* of the first measurement */
-    bool is_different;
 };
 
 /* Each returns 0, or -1 with a complaint. A job is good until the next one is made. */
@@ -35,7 +34,7 @@ int measurement_trial(struct sending_end *end, struct contender *contender, uint
                       struct job *job);
 
 /* Does the job over the contender's chosen channel, into *run. What arrived wrong is complained of,
- * but is no failure: see end->is_different. */
+ * but is no failure: see run->verdict. */
 int measurement_run(struct sending_end *end, struct contender *contender, struct job *job,
                     struct run *run);
 

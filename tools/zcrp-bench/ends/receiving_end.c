@@ -51,6 +51,7 @@ static int make_job(struct receiving_end *end, const uint64_t figures[10], struc
     *job = (struct job){
         .size = figures[0],
         .count = figures[1],
+        .ways = end->settings.peers > 0 ? end->settings.peers : 1,
         .depth = figures[3],
         .is_verified = figures[4] != 0,
         .seed = figures[5],
@@ -75,7 +76,7 @@ static int measure_there(struct receiving_end *end, struct transport *transport,
     record_begin(&record, transport);
     if (control_say(&end->control, "ready") < 0 || transport->kind->receive(transport, job) < 0)
         return -1;
-    record_end(&record, transport);
+    record_end(&record, transport, job);
     if (job->is_different) {
         end->is_different = true;
         job_complain(job, transport->kind->name);
@@ -94,7 +95,7 @@ static int measure_back(struct receiving_end *end, struct transport *transport, 
     course_begin(&job->course);
     if (transport->kind->send(transport, job) < 0)
         return -1;
-    record_end(&record, transport);
+    record_end(&record, transport, job);
     return record_say(&end->control, &record, job);
 }
 
@@ -132,7 +133,7 @@ static int pong(struct receiving_end *end, size_t number, const struct job *job)
     record_begin(&record, there);
     if (there->kind->pong(there, back, job) < 0)
         return -1;
-    record_end(&record, there);
+    record_end(&record, there, job);
     return record_say(&end->control, &record, job);
 }
 

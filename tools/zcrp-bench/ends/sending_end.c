@@ -227,6 +227,8 @@ static struct run flows_sum(const struct run *runs, size_t count)
 {
     struct run sum = runs[0];
 
+    if (count == 1)
+        return sum;
     for (size_t i = 1; i < count; i++)
         add(&sum, &runs[i]);
     sum.flows = count;
@@ -278,7 +280,7 @@ static int run_parts(struct part *parts, size_t count)
 }
 
 /* One measurement with messages of this size over contender `which`, in all flows at once: *run is
- * what they come to together. What arrived wrong is noted in the first. */
+ * what they come to together. */
 static int flows_measure(struct sending_end *ends, size_t which, uint64_t size, struct run *run)
 {
     size_t count = ends->options->parallel;
@@ -296,8 +298,6 @@ static int flows_measure(struct sending_end *ends, size_t which, uint64_t size, 
     int status = run_parts(parts, count);
     trace_end();
     interval_end(&interval);
-    for (size_t i = 0; i < count; i++)
-        ends->is_different = ends->is_different || ends[i].is_different;
     if (status == 0)
         *run = flows_sum(runs, count);
     return status;
@@ -376,6 +376,17 @@ static int announce_flow(struct sending_end *first, int fd)
     return control_say(&first->control, "flow %s", here.port);
 }
 
+/* A part of a measurement that does not count. */
+static int warm_up_crowd(struct sending_end *end)
+{
+    struct run run;
+    struct job job;
+
+    return measurement_trial(end, &end->contenders[0], end->options->sizes[0], &job) < 0
+               ? -1
+               : measurement_run(end, &end->contenders[0], &job, &run);
+}
+
 static int open_flow(struct sending_end *ends, size_t which, const struct address *address)
 {
     struct sending_end *end = &ends[which];
@@ -392,6 +403,8 @@ static int open_flow(struct sending_end *ends, size_t which, const struct addres
         return -1;
     if (settings_say(&end->control, &end->settings) < 0 || open_contenders(end) < 0)
         return -1;
+    if (end->options->peers > 0)
+        return warm_up_crowd(end);
     return end->options->is_ping ? 0 : warm_up_channels(end);
 }
 
@@ -490,37 +503,19 @@ static int measure_all(struct sending_end *end, const struct results *results)
     return flows_say_bye(end);
 }
 
-/* An end, and where the other one is. */
-struct run_of_ends {
-    struct sending_end *ends;
-    const struct address *address;
-};
-
-static int converse(void *context, const struct results *results)
+int sending_end_measure(const struct address *address, const struct results *results)
 {
-    const struct run_of_ends *run = context;
     const struct options *options = results->options;
-    int status = trace_open(options->trace);
+    struct sending_end *ends = flows_create(options);
+    int status = ends == NULL ? -1 : trace_open(options->trace);
 
     if (status == 0) {
-        status = flows_open(run->ends, run->address);
+        status = flows_open(ends, address);
         if (status == 0)
-            status = measure_all(run->ends, results);
+            status = measure_all(ends, results);
         progress_clear();
-        flows_close(run->ends);
+        flows_close(ends);
     }
+    free(ends);
     return trace_close() < 0 ? -1 : status;
-}
-
-int sending_end_run(const struct options *options, const struct address *address)
-{
-    struct run_of_ends run = {flows_create(options), address};
-
-    if (run.ends == NULL)
-        return -1;
-    int status = report_on(options, converse, &run);
-    if (run.ends->is_different)
-        status = -1;
-    free(run.ends);
-    return status;
 }

@@ -103,7 +103,8 @@ static uint64_t messages_ahead(const struct course *course, const struct job *jo
 {
     double time_ns = fmin(ahead_ns, (double)course->duration_ns / PARTS);
     double ahead = (double)n * time_ns / (double)(elapsed_ns + 1);
-    uint64_t most = job->depth > 1 ? job->depth : 2;
+    uint64_t under_way = job->ways * job->depth;
+    uint64_t most = under_way > 1 ? under_way : 2;
 
     if (ahead < 2)
         return 2;
@@ -157,7 +158,7 @@ static int course_after(struct course *course, struct job *job, uint64_t n)
 bool job_is_sane(const struct job *job)
 {
     return job->size > 0 && job->count > 0 && job->count <= (uint64_t)INT64_MAX / job->size &&
-           job->depth > 0 && job->depth <= job->memory.slots;
+           job->ways > 0 && job->depth > 0 && job->depth <= job->memory.slots / job->ways;
 }
 
 /* The first difference of what does not differ. */
@@ -220,13 +221,23 @@ static size_t pattern_difference(const uint8_t *bytes, size_t size, uint64_t see
     return difference_within(bytes, at, size, scramble(word));
 }
 
+void job_due(struct job *job, uint64_t n)
+{
+    course_before(&job->course, job, n);
+    if (job->passed != NULL)
+        atomic_fetch_add_explicit(job->passed, job->size, memory_order_relaxed);
+}
+
+int job_arrived(struct job *job, uint64_t n)
+{
+    return course_after(&job->course, job, n);
+}
+
 uint8_t *job_outgoing(struct job *job, uint64_t n)
 {
     uint8_t *slot = memory_slot(&job->memory, n);
 
-    course_before(&job->course, job, n);
-    if (job->passed != NULL)
-        atomic_fetch_add_explicit(job->passed, job->size, memory_order_relaxed);
+    job_due(job, n);
     if (job->is_verified)
         pattern_fill(slot, job->size, job->seed, n);
     return slot;
@@ -241,7 +252,7 @@ int job_incoming(struct job *job, uint64_t n, const uint8_t *bytes)
         job->message = n;
         job->offset = at;
     }
-    return course_after(&job->course, job, n);
+    return job_arrived(job, n);
 }
 
 enum verdict job_verdict(const struct job *job)

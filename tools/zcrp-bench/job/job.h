@@ -68,7 +68,8 @@ enum verdict { VERDICT_NONE, VERDICT_SAME, VERDICT_DIFFERENT, VERDICTS };
 struct job {
     uint64_t size;            /* bytes of each message, > 0 */
     uint64_t count;           /* messages, > 0 */
-    uint64_t depth;           /* messages under way at once, 1 .. memory.slots */
+    uint64_t ways;            /* connections that messages go by, > 0: 1 without --peers */
+    uint64_t depth;           /* messages under way at once by each, 1 .. memory.slots / ways */
     bool are_trips;           /* each message comes back */
     _Atomic uint64_t *passed; /* sending end: is moved on by the bytes handed over */
     struct course course;     /* may add to the count while the job is under way */
@@ -86,12 +87,21 @@ struct job {
 /* Whether the figures agree with each other; a job that came over the network may be nonsense. */
 bool job_is_sane(const struct job *job);
 
+/* Sending end: waits until message n, the next, is to be sent, and counts it. */
+void job_due(struct job *job, uint64_t n);
+
+/* Receiving end: message n, counted by arrival, is here. 0, or -1 with a complaint when the sending
+ * end is gone, or says nonsense. */
+int job_arrived(struct job *job, uint64_t n);
+
+/* The same for messages in order, with their bytes. */
+
 /* Sending end: waits until message n, the next, is to be sent; makes it, and says where it is. Its
  * slot must be free. */
 uint8_t *job_outgoing(struct job *job, uint64_t n);
 
 /* Receiving end: takes message n, that arrived at `bytes`, and verifies it. A difference is noted,
- * not an error. 0, or -1 with a complaint when the sending end is gone, or says nonsense. */
+ * not an error. As job_arrived. */
 int job_incoming(struct job *job, uint64_t n, const uint8_t *bytes);
 
 /* Receiving end: what verification came to so far. */

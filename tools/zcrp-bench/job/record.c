@@ -1,11 +1,14 @@
 #include "zcrp-bench/job/record.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/complain.h"
 #include "zcrp-bench/transports/transport.h"
@@ -148,23 +151,70 @@ static struct allocations allocations_read(void)
     return now;
 }
 
+/* ---- what connections cost ---- */
+
+static uint64_t resident_bytes(void)
+{
+    unsigned long all = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    if (file != NULL && fscanf(file, "%lu %lu", &all, &resident) != 2)
+        resident = 0;
+    if (file != NULL)
+        fclose(file);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t count_threads(void)
+{
+    DIR *directory = opendir("/proc/self/task");
+    uint64_t count = 0;
+
+    while (directory != NULL && readdir(directory) != NULL)
+        count++;
+    if (directory != NULL)
+        closedir(directory);
+    return count > 2 ? count - 2 : 0; /* without . and .. */
+}
+
+static uint64_t before_bytes;
+
+void record_mark(void)
+{
+    before_bytes = resident_bytes();
+}
+
+static void note_peers(struct record *record, struct transport *transport, const struct job *job)
+{
+    uint64_t others = before_bytes + job->memory.area_bytes;
+    uint64_t now = resident_bytes();
+
+    record->fairness = transport->kind->fairness(transport);
+    record->threads = count_threads() - 1;
+    record->peer_bytes = now > others ? (now - others) / transport->settings->peers : 0;
+}
+
 /* ---- the record ---- */
 
 static const char result[] = "result";
 
+enum { PARTS = 1000000000 }; /* of a fairness on its way */
+
 void record_begin(struct record *record, struct transport *transport)
 {
-    record->counts = transport_count(transport);
+    *record = (struct record){.counts = transport_count(transport)};
     allocations_begin();
     record->watch = watch_read();
 }
 
-void record_end(struct record *record, struct transport *transport)
+void record_end(struct record *record, struct transport *transport, const struct job *job)
 {
     record->watch = watch_since(record->watch);
     record->allocations = allocations_read();
     struct counts after = transport_count(transport);
     record->counts = counts_since(&after, &record->counts);
+    if (transport->kind->fairness != NULL)
+        note_peers(record, transport, job);
 }
 
 int record_say(struct control *control, const struct record *record, const struct job *job)
@@ -172,10 +222,12 @@ int record_say(struct control *control, const struct record *record, const struc
     const struct allocations *allocations = &record->allocations;
 
     if (control_say(control,
-                    "%s %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %d %d %" PRIu64 " %" PRIu64,
+                    "%s %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %d %d %" PRIu64 " %" PRIu64
+                    " %.0f %" PRIu64 " %" PRIu64,
                     result, record->watch.wall_ns, record->watch.cpu_ns, allocations->calls,
                     allocations->peak_bytes, record->counts.is_known, (int)job_verdict(job),
-                    job->message, job->offset) < 0)
+                    job->message, job->offset, record->fairness * PARTS, record->threads,
+                    record->peer_bytes) < 0)
         return -1;
     return control_say_numbers(control, record->counts.value, COUNTS);
 }
@@ -184,17 +236,20 @@ int record_hear(struct control *control, struct record *record, struct job *job,
                 enum verdict *verdict)
 {
     const char *arguments;
-    uint64_t figures[8];
+    uint64_t figures[11];
 
     if (control_hear(control) < 0)
         return -1;
     arguments = control_arguments(control, result);
-    if (arguments == NULL || control_figures(arguments, figures, 8) < 0 || figures[5] >= VERDICTS)
+    if (arguments == NULL || control_figures(arguments, figures, 11) < 0 || figures[5] >= VERDICTS)
         return complain("the listening end says nonsense: '%.80s'", control->line);
     *record = (struct record){
         .watch = {.wall_ns = (int64_t)figures[0], .cpu_ns = (int64_t)figures[1]},
         .allocations = {.calls = figures[2], .peak_bytes = figures[3]},
         .counts = {.is_known = figures[4] != 0},
+        .fairness = (double)figures[8] / PARTS,
+        .threads = figures[9],
+        .peer_bytes = figures[10],
     };
     *verdict = (enum verdict)figures[5];
     job->message = figures[6];

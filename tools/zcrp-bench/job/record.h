@@ -72,10 +72,18 @@ struct record {
     struct watch watch; /* between begin: the start; after end: what passed */
     struct counts counts;
     struct allocations allocations;
+
+    /* With --peers, else 0. */
+    double fairness;     /* Jain's index of what came by each connection; 0: nothing came */
+    uint64_t threads;    /* of the process, beside the program's one */
+    uint64_t peer_bytes; /* resident memory for each connection, without the messages' */
 };
 
 void record_begin(struct record *record, struct transport *transport);
-void record_end(struct record *record, struct transport *transport);
+void record_end(struct record *record, struct transport *transport, const struct job *job);
+
+/* The process is about to open its connections: from now on memory is theirs. */
+void record_mark(void);
 
 /* Listening end: tells the record, and what verification came to. 0, or -1 with a complaint. */
 int record_say(struct control *control, const struct record *record, const struct job *job);

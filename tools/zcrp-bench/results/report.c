@@ -283,7 +283,7 @@ static void close_file(FILE *file)
 }
 
 /* What verification came to, over all measurements. */
-static const char *verdict_text(const struct results *results)
+static enum verdict worst_verdict(const struct results *results)
 {
     enum verdict worst = VERDICT_NONE;
 
@@ -291,18 +291,21 @@ static const char *verdict_text(const struct results *results)
         if (results->runs[i].verdict > worst)
             worst = results->runs[i].verdict;
     }
-    if (worst == VERDICT_DIFFERENT)
-        return "; SOMETHING ARRIVED WRONG";
-    return worst == VERDICT_SAME ? "; every byte verified, and the time that takes counted" : "";
+    return worst;
 }
 
 static void write_conditions(const struct options *options, const struct results *results)
 {
+    static const char *const texts[VERDICTS] = {
+        [VERDICT_NONE] = "",
+        [VERDICT_SAME] = "; every byte verified, and the time that takes counted",
+        [VERDICT_DIFFERENT] = "; SOMETHING ARRIVED WRONG",
+    };
     char memory[QUANTITY_ROOM];
 
     quantity_bytes(memory, options->memory_bytes);
     printf("\nMedians of %llu; memory: %s; GB: 10^9 bytes%s.\n",
-           (unsigned long long)options->repeat, memory, verdict_text(results));
+           (unsigned long long)options->repeat, memory, texts[worst_verdict(results)]);
 }
 
 static int write_all(FILE *json, const struct results *results)
@@ -323,8 +326,7 @@ static int write_all(FILE *json, const struct results *results)
     return status;
 }
 
-int report_on(const struct options *options,
-              int (*measure)(void *context, const struct results *results), void *context)
+int report_on(const struct options *options, int (*measure)(const struct results *results))
 {
     struct results results;
     FILE *json;
@@ -334,9 +336,11 @@ int report_on(const struct options *options,
         return -1;
     is_seen = !options->is_quiet && isatty(STDERR_FILENO);
     if (open_file(&json, options->json) == 0) {
-        status = measure(context, &results);
+        status = measure(&results);
         if (status == 0)
             status = write_all(json, &results);
+        if (status == 0 && worst_verdict(&results) == VERDICT_DIFFERENT)
+            status = -1;
         close_file(json);
     }
     results_fini(&results);

@@ -8,10 +8,10 @@
 #include "zcrp-bench/command/options.h"
 #include "zcrp-bench/results/results.h"
 
-/* Measures by `measure`, which fills in all results for *context, and reports. A file that cannot
- * be written is known before anything is measured. 0, or -1 with a complaint. */
-int report_on(const struct options *options,
-              int (*measure)(void *context, const struct results *results), void *context);
+/* Measures by `measure`, which fills in all results, and reports. A file that cannot be written is
+ * known before anything is measured. 0, or -1 with a complaint; what arrived wrong is reported all
+ * the same. */
+int report_on(const struct options *options, int (*measure)(const struct results *results));
 
 /* Writes the results for programs: one JSON object with every measurement and the medians. Its
  * fields are described in docs/zcrp-bench.1. Errors stay in the stream. */

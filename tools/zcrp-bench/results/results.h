@@ -41,12 +41,6 @@ struct histogram_part {
  * from `from` on and below `to`. False if there are no more. */
 bool histogram_next(const struct histogram *histogram, struct histogram_part *part);
 
-/* What --peers finds out about the two processes beside the rest; all 0 without it. */
-struct peers_figures {
-    double sender_threads, receiver_threads; /* beside the program's */
-    double sender_kib, receiver_kib;         /* resident for each peer */
-};
-
 /* One measurement. */
 struct run {
     const char *transport;
@@ -61,7 +55,6 @@ struct run {
     struct histogram *histogram; /* of round trips; NULL: no ping */
     uint64_t flows;              /* at once, that all this is the sum of */
     double fairness;             /* Jain's index of their rates, 1 / flows .. 1 */
-    struct peers_figures peers;
 };
 
 /* What a run comes to: X(name, key in JSON, its value by the functions of results.c). JSON, the
@@ -86,10 +79,10 @@ struct run {
     X(TRIP_P99, "p99", trip_us(run, 0.99))                                                         \
     X(TRIP_P999, "p99_9", trip_us(run, 0.999))                                                     \
     X(TRIP_MOST, "max", trip_us(run, 1))                                                           \
-    X(SENDER_THREADS, "sender_threads", run->peers.sender_threads)                                 \
-    X(RECEIVER_THREADS, "receiver_threads", run->peers.receiver_threads)                           \
-    X(SENDER_KIB, "sender_kib", run->peers.sender_kib)                                             \
-    X(RECEIVER_KIB, "receiver_kib", run->peers.receiver_kib)
+    X(SENDER_THREADS, "sender_threads", (double)run->sender.threads)                               \
+    X(RECEIVER_THREADS, "receiver_threads", (double)run->receiver.threads)                         \
+    X(SENDER_KIB, "sender_kib", (double)run->sender.peer_bytes / 1024)                             \
+    X(RECEIVER_KIB, "receiver_kib", (double)run->receiver.peer_bytes / 1024)
 
 enum figure {
 #define FIGURE_INDEX(name, key, value) FIGURE_##name,

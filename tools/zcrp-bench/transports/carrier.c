@@ -74,7 +74,7 @@ void carrier_log_keys(const char *path)
     log_path = path;
 }
 
-int carrier_keys(const struct settings *settings, struct zcrp_keys **keys)
+static int make_keys(const struct settings *settings, struct zcrp_keys **keys)
 {
     static const uint8_t key[32] = "every zcrp-bench has this key";
 
@@ -153,4 +153,64 @@ bool carrier_was_memory(const struct counts *sender, uint64_t bytes)
         return false;
     return value[COUNT_bytes_copied_once] > bytes / 2 ||
            value[COUNT_system_calls] < value[COUNT_bursts] + value[COUNT_acknowledgements];
+}
+
+/* Of a connection: the same at both ends. Connecting fails after the limit of the settings, too.
+ * The caller frees the keys. A code. */
+static int make_options(const struct transport *transport, struct zcrp_options *options)
+{
+    const struct settings *settings = transport->settings;
+
+    *options = carrier_options(settings, transport->is_back);
+    options->connect_ns = options->silence_ns;
+    if (settings->peers > 0) {
+        options->progress_ns = options->silence_ns;
+        options->connections = 2 * (uint32_t)settings->peers; /* one host gets seven of eight */
+        options->mapped_bytes = settings->mapped_bytes;
+    }
+    return make_keys(settings, &options->keys);
+}
+
+int carrier_listen(const struct transport *transport, struct zcrp_listener **listener)
+{
+    struct zcrp_options options;
+    struct address here;
+
+    if (address_local(transport->control->fd, &here) < 0)
+        return -1;
+    int code = make_options(transport, &options);
+    if (code != ZCRP_OK)
+        return udp_failed(transport, "make keys", code);
+    code = zcrp_listen(listener, here.host, here.port, &options);
+    if (code != ZCRP_OK)
+        code = zcrp_listen(listener, here.host, "0", &options);
+    zcrp_keys_free(options.keys);
+    return code == ZCRP_OK ? zcrp_listener_port(*listener) : udp_failed(transport, "listen", code);
+}
+
+int carrier_accept(const struct transport *transport, struct zcrp_listener *listener,
+                   struct zcrp_connection **connections, uint64_t count)
+{
+    int code = ZCRP_OK;
+
+    for (uint64_t i = 0; i < count && code == ZCRP_OK; i++)
+        code = zcrp_accept(listener, &connections[i], (int64_t)transport->settings->limit_ns);
+    return code == ZCRP_OK ? 0 : udp_failed(transport, "accept", code);
+}
+
+int carrier_connect(const struct transport *transport, int port,
+                    struct zcrp_connection **connections, uint64_t count)
+{
+    struct zcrp_options options;
+    struct address peer;
+
+    if (address_peer(transport->control->fd, port, &peer) < 0)
+        return -1;
+    int code = make_options(transport, &options);
+    if (code != ZCRP_OK)
+        return udp_failed(transport, "make keys", code);
+    for (uint64_t i = 0; i < count && code == ZCRP_OK; i++)
+        code = zcrp_connect(&connections[i], peer.host, peer.port, &options, -1);
+    zcrp_keys_free(options.keys);
+    return code == ZCRP_OK ? 0 : udp_failed(transport, "connect", code);
 }

@@ -30,13 +30,10 @@ enum carrier {
 /* "auto", "udp", "memory", "mapped", "aal5", "aal5-udp", in the order of the above, then NULL. */
 extern const char *const carrier_names[CARRIERS + 1];
 
-/* The key of --keys. Both ends know each other by one pre-shared key, which every zcrp-bench has:
- * what a benchmark sends is no secret. The caller frees *keys; NULL without --keys. A code of the
- * library. */
-int carrier_keys(const struct settings *settings, struct zcrp_keys **keys);
-
-/* The keys made from now on append the secrets of their connections to the file at `path`
- * (zcrp_keys_log), which stays the caller's. NULL: to none, as at the beginning. */
+/* With --keys both ends know each other by one pre-shared key, which every zcrp-bench has: what a
+ * benchmark sends is no secret. Keys made from now on append the secrets of their connections to
+ * the file at `path` (zcrp_keys_log), which stays the caller's. NULL: to none, as at the beginning.
+ */
 void carrier_log_keys(const char *path);
 
 /* What ZCRP's channel is called in the report: "udp", with keys "udp+keys". AUTO is as UDP: what it
@@ -46,6 +43,14 @@ void carrier_name(const struct settings *settings, char name[TRANSPORT_CHANNEL_R
 /* ZCRP's options, as the settings say. Over AAL5 units and control have a circuit each, and the way
  * back two more, so that both ends may share an address. */
 struct zcrp_options carrier_options(const struct settings *settings, bool is_back);
+
+/* Connections of ZCRP: `count` from one end to the other, which has a listener. The connecting one
+ * returns when all are accepted. 0, the listener's port, or -1 with a complaint. */
+int carrier_listen(const struct transport *transport, struct zcrp_listener **listener);
+int carrier_accept(const struct transport *transport, struct zcrp_listener *listener,
+                   struct zcrp_connection **connections, uint64_t count);
+int carrier_connect(const struct transport *transport, int port,
+                    struct zcrp_connection **connections, uint64_t count);
 
 /* Does this channel carry AAL5? Does it need both ends on this host? */
 bool carrier_is_aal5(uint64_t channel);

@@ -93,6 +93,7 @@ struct look tcp_look(struct transport *transport)
 
 const struct transport_kind transport_tcp = {
     .name = "tcp",
+    .crowd = &crowd_tcp,
     .has_manners = true,
     .offer = tcp_offer,
     .accept = tcp_accept,

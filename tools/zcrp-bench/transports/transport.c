@@ -24,6 +24,18 @@ const struct transport_kind *transport_find(const char *name)
     return peer != NULL ? peer->kind : NULL;
 }
 
+/* With --peers a kind has connections. */
+static int choose_kind(struct transport *transport)
+{
+    const char *name = transport->kind->name;
+
+    transport->fd = -1;
+    if (transport->settings->peers == 0)
+        return 0;
+    transport->kind = transport->kind->crowd;
+    return transport->kind != NULL ? 0 : complain("--peers: zcrp and tcp only, not %s", name);
+}
+
 /* Hears "<verb> PORT"; the port, or -1. */
 static int hear_port(struct control *control, const char *verb)
 {
@@ -49,7 +61,8 @@ int transport_open(struct transport *transport)
 {
     struct control *control = transport->control;
 
-    transport->fd = -1;
+    if (choose_kind(transport) < 0)
+        return -1;
     if (control_say(control, "%s %s", transport->is_back ? "back" : "open", transport->kind->name) <
         0)
         return -1;
@@ -67,8 +80,7 @@ int transport_answer(struct transport *transport)
 {
     struct control *control = transport->control;
 
-    transport->fd = -1;
-    int port = transport->kind->offer(transport);
+    int port = choose_kind(transport) < 0 ? -1 : transport->kind->offer(transport);
     if (port < 0 || control_say(control, "opened %d", port) < 0)
         return -1;
     port = hear_port(control, "connected");

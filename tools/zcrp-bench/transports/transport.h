@@ -62,6 +62,9 @@ struct transport_kind {
     bool has_manners;            /* it goes over TCP */
     bool takes_turns;            /* no thread may send while another one receives */
     bool is_local;               /* both ends have to be on one host, in one network namespace */
+    bool is_zcrp;
+    const struct transport_kind *crowd; /* with --peers this takes the kind's place; NULL: none */
+    const struct crowd_calls *crowd_calls; /* of kinds that crowd.c has */
     int (*check)(void); /* 0, or -1 with a complaint: this machine has none. NULL: all have it */
     int (*offer)(struct transport *transport); /* a port to connect to */
     int (*accept)(struct transport *transport, int port);
@@ -74,7 +77,8 @@ struct transport_kind {
     int (*send)(struct transport *transport, struct job *job);
     int (*receive)(struct transport *transport, struct job *job);
     void (*count)(struct transport *transport, struct counts *counts); /* NULL: counts nothing */
-    void (*close)(struct transport *transport); /* NULL: nothing but the socket */
+    double (*fairness)(struct transport *transport); /* of a crowd, in the last job; NULL: one */
+    void (*close)(struct transport *transport);      /* NULL: nothing but the socket */
 
     /* Sending end, from any thread. NULL: nothing can be seen before the end of a job. */
     struct look (*look)(struct transport *transport);
@@ -97,6 +101,7 @@ extern const struct transport_kind transport_zcrp;
 extern const struct transport_kind transport_unix;
 extern const struct transport_kind transport_pipe;
 extern const struct transport_kind transport_limit;
+extern const struct transport_kind crowd_zcrp, crowd_tcp;
 
 /* TCP's functions, for what goes over it. */
 int tcp_offer(struct transport *transport);

@@ -15,10 +15,14 @@ static const int64_t slice_ns =
 /* The connection whose other half is for the way back, which this thread opens next; NULL: none. */
 static _Thread_local struct zcrp_connection *connection_there;
 
+/* Stands for the port of what has none: a raw socket, and the other half of a connection. */
+enum { NO_PORT = 1 };
+
 struct zcrp_state {
     struct zcrp_listener *listener;     /* until the other end has called */
     struct zcrp_connection *connection; /* the entity is one half of it; NULL: it is of a socket, or
                                            of the connection of the way there */
+    int port;                           /* of the other end's listener */
     struct zcrp_entity *entity;
     struct zcrp_msg **messages;
     uint64_t count; /* messages that exist */
@@ -188,15 +192,6 @@ static struct look end_look(struct transport *transport)
 
 /* A connection, of which each transport uses one half. The library has its socket. */
 
-/* Of a connection. The keys are to be freed. */
-static int make_options(const struct transport *transport, struct zcrp_options *options)
-{
-    *options = carrier_options(transport->settings, transport->is_back);
-    options->connect_ns = options->silence_ns;
-    int code = carrier_keys(transport->settings, &options->keys);
-    return code == ZCRP_OK ? 0 : udp_failed(transport, "make keys", code);
-}
-
 static void use_half(struct zcrp_state *state, struct zcrp_connection *connection, bool is_sender)
 {
     state->entity =
@@ -214,82 +209,68 @@ static int use_other_half(struct transport *transport, bool is_sender)
     if (make_state(transport) < 0)
         return -1;
     use_half(transport->state, connection_there, is_sender);
+    return NO_PORT;
+}
+
+/* The connection is there. */
+static int use_connection(const struct transport *transport, bool is_sender)
+{
+    struct zcrp_state *state = transport->state;
+
+    connection_there = transport->is_back ? NULL : state->connection;
+    use_half(state, state->connection, is_sender);
     return 0;
 }
 
 static int connected_offer(struct transport *transport)
 {
-    struct zcrp_options options;
-    struct address here;
-
     if (takes_other_half(transport))
-        return use_other_half(transport, true) < 0 ? -1 : 1; /* no port is asked for */
-    if (make_state(transport) < 0 || address_local(transport->control->fd, &here) < 0 ||
-        make_options(transport, &options) < 0)
+        return use_other_half(transport, true);
+    if (make_state(transport) < 0)
         return -1;
     struct zcrp_state *state = transport->state;
-    int code = zcrp_listen(&state->listener, here.host, here.port, &options);
-    if (code != ZCRP_OK)
-        code = zcrp_listen(&state->listener, here.host, "0", &options);
-    zcrp_keys_free(options.keys);
-    return code == ZCRP_OK ? zcrp_listener_port(state->listener)
-                           : udp_failed(transport, "listen", code);
+    return carrier_listen(transport, &state->listener);
 }
 
-/* With keys, who has called is the other end. */
 static int connected_accept(struct transport *transport)
 {
     struct zcrp_state *state = transport->state;
 
     if (state->listener == NULL)
         return 0; /* it has the other half */
-    int code =
-        zcrp_accept(state->listener, &state->connection, (int64_t)transport->settings->limit_ns);
-
-    if (code != ZCRP_OK)
-        return udp_failed(transport, "accept", code);
+    if (carrier_accept(transport, state->listener, &state->connection, 1) < 0)
+        return -1;
     zcrp_listener_close(state->listener);
     state->listener = NULL;
-    connection_there = transport->is_back ? NULL : state->connection;
-    use_half(state, state->connection, transport->is_back);
-    return 0;
+    return use_connection(transport, transport->is_back);
 }
 
-/* The other end answers once it accepts, so that is not waited for here. Returns the port that it
- * was given: the listener knows who called. */
 static int connected_connect(struct transport *transport, int port)
 {
-    struct zcrp_options options;
-    struct address peer;
-
     carrier_name(transport->settings, transport->channel);
     if (takes_other_half(transport))
-        return use_other_half(transport, false) < 0 ? -1 : port;
-    if (make_state(transport) < 0 || address_peer(transport->control->fd, port, &peer) < 0 ||
-        make_options(transport, &options) < 0)
+        return use_other_half(transport, false);
+    if (make_state(transport) < 0)
         return -1;
     struct zcrp_state *state = transport->state;
-    int code = zcrp_connect(&state->connection, peer.host, peer.port, &options, 0);
-    zcrp_keys_free(options.keys);
-    if (code != ZCRP_OK)
-        return udp_failed(transport, "connect", code);
-    connection_there = transport->is_back ? NULL : state->connection;
-    use_half(state, state->connection, !transport->is_back);
-    return port;
+    return state->port = port;
 }
 
+/* The other end accepts by now. */
 static int end_meet(struct transport *transport)
 {
-    const struct zcrp_state *state = transport->state;
-    int code = state->connection != NULL ? zcrp_connection_wait(state->connection, -1) : ZCRP_OK;
+    struct zcrp_state *state = transport->state;
 
-    return code == ZCRP_OK ? 0 : udp_failed(transport, "connect", code);
+    if (state->entity != NULL)
+        return 0;
+    if (carrier_connect(transport, state->port, &state->connection, 1) < 0)
+        return -1;
+    return use_connection(transport, !transport->is_back);
 }
 
 /* ZCRP as a message transport. Simplex: a channel each way for round trips. */
 
-/* On the channel that the settings ask for. A raw socket has no port; this stands for it. */
-enum { NO_PORT = 1 };
+/* On the channel that the settings ask for. */
 
 static bool is_raw(const struct transport *transport)
 {
@@ -432,6 +413,8 @@ static int end_pong(struct transport *there, struct transport *back, const struc
 
 const struct transport_kind transport_zcrp = {
     .name = "zcrp",
+    .is_zcrp = true,
+    .crowd = &crowd_zcrp,
     .is_simplex = true,
     .offer = end_offer,
     .accept = end_accept,
