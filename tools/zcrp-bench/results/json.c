@@ -10,35 +10,21 @@
 
 enum { PROCESSOR_ROOM = 200 };
 
-/* JSON knows no infinity. */
-static void number(FILE *out, const char *key, bool is_known, double value)
+/* JSON knows no infinity, and what is not known is null. Whole numbers stay whole. */
+static void number(FILE *out, const char *key, double value)
 {
-    if (is_known && isfinite(value))
-        fprintf(out, ", \"%s\": %.9g", key, value);
+    if (isfinite(value))
+        fprintf(out, value == floor(value) ? ", \"%s\": %.0f" : ", \"%s\": %.9g", key, value);
     else
         fprintf(out, ", \"%s\": null", key);
 }
 
-static void figures(FILE *out, const double figure[FIGURES], enum figure from, enum figure to,
-                    bool are_known)
+static void figures(FILE *out, const double figure[FIGURES], unsigned where)
 {
-    for (unsigned i = from; i <= to; i++)
-        number(out, figure_key((enum figure)i), are_known, figure[i]);
-}
-
-static void count(FILE *out, const char *key, bool is_known, uint64_t value)
-{
-    if (is_known)
-        fprintf(out, ", \"%s\": %" PRIu64, key, value);
-    else
-        fprintf(out, ", \"%s\": null", key);
-}
-
-/* Names are the program's and the kernel's own words: nothing in them needs an escape. */
-static void begin(FILE *out, const struct run *run)
-{
-    fprintf(out, "    {\"transport\": \"%s\", \"channel\": \"%s\"", run->transport, run->channel);
-    count(out, "size", true, run->size);
+    for (unsigned i = 0; i < FIGURES; i++) {
+        if ((columns[i].where & where) != 0)
+            number(out, columns[i].key, figure[i]);
+    }
 }
 
 static void write_counts(FILE *out, const struct counts *counts)
@@ -60,9 +46,9 @@ static void write_end(FILE *out, const char *key, const struct record *end, doub
     bool are_counted = allocations->calls != ALLOCATIONS_UNKNOWN;
 
     fprintf(out, ", \"%s\": {\"cpu_s\": %.9g", key, (double)end->watch.cpu_ns / 1e9);
-    number(out, "cpu_s_per_gb", true, cpu_s_per_gb);
-    count(out, "allocations", are_counted, allocations->calls);
-    count(out, "peak_bytes", are_counted, allocations->peak_bytes);
+    number(out, "cpu_s_per_gb", cpu_s_per_gb);
+    number(out, "allocations", are_counted ? (double)allocations->calls : NAN);
+    number(out, "peak_bytes", are_counted ? (double)allocations->peak_bytes : NAN);
     write_counts(out, &end->counts);
     fputc('}', out);
 }
@@ -88,77 +74,40 @@ static void write_trips(FILE *out, const double figure[FIGURES], const struct ru
         return;
     }
     fprintf(out, ", \"round_trip_us\": {\"count\": %" PRIu64, run->histogram->count);
-    figures(out, figure, FIGURE_TRIP_LEAST, FIGURE_TRIP_MOST, true);
+    figures(out, figure, IN_TRIPS);
     if (is_whole)
         write_histogram(out, run->histogram);
     fputc('}', out);
 }
 
-/* Only of --peers: there a process has a thread or more. */
-static void write_peers(FILE *out, const double figure[FIGURES])
+/* Names are the program's and the kernel's own words: nothing in them needs an escape. */
+static void begin(FILE *out, const struct run *run)
 {
-    if (figure[FIGURE_SENDER_KIB] != 0 || figure[FIGURE_RECEIVER_KIB] != 0)
-        figures(out, figure, FIGURE_SENDER_THREADS, FIGURE_RECEIVER_KIB, true);
-}
-
-static const char *verdict_text(enum verdict verdict)
-{
-    switch (verdict) {
-    case VERDICT_SAME:
-        return "true";
-    case VERDICT_DIFFERENT:
-        return "false";
-    case VERDICT_NONE:
-    case VERDICTS:
-        break;
-    }
-    return "null";
+    fprintf(out, "    {\"transport\": \"%s\", \"channel\": \"%s\"", run->transport, run->channel);
 }
 
 static void write_run(FILE *out, const struct run *run)
 {
-    const struct counts *in = &run->receiver.counts;
-    bool is_known = in->is_known;
+    static const char *const verdicts[VERDICTS] = {
+        [VERDICT_NONE] = "null", [VERDICT_SAME] = "true", [VERDICT_DIFFERENT] = "false"};
     double figure[FIGURES];
 
     for (unsigned i = 0; i < FIGURES; i++)
         figure[i] = run_figure(run, (enum figure)i);
     begin(out, run);
-    count(out, "count", true, run->count);
-    count(out, "bytes", true, run->bytes);
-    count(out, "depth", true, run->depth);
-    figures(out, figure, FIGURE_SECONDS, FIGURE_MESSAGES, true);
-    fprintf(out, ", \"verified\": %s", verdict_text(run->verdict));
-    count(out, "flows", true, run->flows);
-    figures(out, figure, FIGURE_FAIRNESS, FIGURE_FAIRNESS, true);
+    figures(out, figure, IN_RUN);
+    fprintf(out, ", \"verified\": %s", verdicts[run->verdict]);
     write_end(out, "sender", &run->sender, figure[FIGURE_SENDER_CPU]);
     write_end(out, "receiver", &run->receiver, figure[FIGURE_RECEIVER_CPU]);
-    count(out, "units", is_known, in->value[COUNT_units]);
-    count(out, "repeated_units", is_known, run->sender.counts.value[COUNT_units_repeated]);
-    count(out, "in_place_units", is_known, in->value[COUNT_units_in_place]);
-    count(out, "moved_bytes", is_known, in->value[COUNT_bytes_moved]);
-    count(out, "lost_units", is_known, in->value[COUNT_units_lost]);
-    figures(out, figure, FIGURE_SYSTEM_CALLS, FIGURE_ACKNOWLEDGEMENTS, is_known);
     write_trips(out, figure, run, true);
-    write_peers(out, figure);
     fputc('}', out);
 }
 
 static void write_summary(FILE *out, const struct summary *summary)
 {
-    const double *figure = summary->figure;
-    const struct run *first = summary->first;
-
-    begin(out, first);
-    figures(out, figure, FIGURE_GBIT_PER_S, FIGURE_GBIT_PER_S, true);
-    number(out, "least", true, summary->least);
-    number(out, "most", true, summary->most);
-    figures(out, figure, FIGURE_MESSAGES, FIGURE_RECEIVER_CPU, true);
-    figures(out, figure, FIGURE_IN_PLACE, FIGURE_IN_PLACE, first->receiver.counts.is_known);
-    number(out, "ratio_to_tcp", summary->has_ratio, summary->ratio_to_tcp);
-    figures(out, figure, FIGURE_FAIRNESS, FIGURE_FAIRNESS, true);
-    write_trips(out, figure, first, false);
-    write_peers(out, figure);
+    begin(out, summary->first);
+    figures(out, summary->figure, IN_SUMMARY);
+    write_trips(out, summary->figure, summary->first, false);
     fputc('}', out);
 }
 

@@ -1,6 +1,7 @@
 #include "zcrp-bench/results/report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,129 +35,66 @@ void progress_clear(void)
 
 /* ---- the table ---- */
 
-enum { CELL = 40, GAP = 2 };
+enum { CELL = 40, GAP = 2, NAMES = 2, HEADINGS = 2, CELLS = NAMES + FIGURES };
 
-/* Which tables a column belongs to. */
-enum {
-    RATES = 1,
-    FLOWS = 2, /* rates, of several flows */
-    PEERS_RATES = 4,
-    TRIPS = 8,
-    ALL_RATES = RATES | FLOWS | PEERS_RATES,
-    ALL = ALL_RATES | TRIPS,
-};
-
-static void figure(char cell[CELL], bool is_known, double value)
+/* Cut, not rounded: 100 % is said of all units only. */
+static void write_share(char cell[CELL], double share)
 {
-    if (is_known)
-        quantity_figure(cell, value);
-    else
-        snprintf(cell, CELL, "-");
-}
+    double tenths = (double)(long)(share * 1000);
 
-static void write_transport(char cell[CELL], const struct summary *summary)
-{
-    snprintf(cell, CELL, "%s", summary->first->transport);
-}
-
-static void write_channel(char cell[CELL], const struct summary *summary)
-{
-    snprintf(cell, CELL, "%s", summary->first->channel);
-}
-
-static void write_size(char cell[CELL], const struct summary *summary)
-{
-    quantity_bytes(cell, summary->first->size);
+    snprintf(cell, CELL, share < 1 ? "%.1f %%" : "%.0f %%", tenths / 10);
 }
 
 /* How far the repeats lie apart. */
-static void write_spread(char cell[CELL], const struct summary *summary)
+static void write_spread(char cell[CELL], double least, double most)
 {
-    char least[QUANTITY_ROOM];
-    char most[QUANTITY_ROOM];
+    char from[QUANTITY_ROOM], to[QUANTITY_ROOM];
 
-    quantity_figure(least, summary->least);
-    quantity_figure(most, summary->most);
-    snprintf(cell, CELL, "%.16s..%.16s", least, most);
+    quantity_figure(from, least);
+    quantity_figure(to, most);
+    snprintf(cell, CELL, "%.16s..%.16s", from, to);
 }
 
-/* Cut, not rounded: 100 % is said of all units only. */
-static void write_place(char cell[CELL], const struct summary *summary)
+/* What is not known is a dash. */
+static void write_cell(char cell[CELL], const double figure[FIGURES], unsigned which)
 {
-    double share = summary->figure[FIGURE_IN_PLACE];
-    double tenths = (double)(long)(share * 1000);
+    double value = figure[which];
 
-    if (summary->first->receiver.counts.is_known)
-        snprintf(cell, CELL, share < 1 ? "%.1f %%" : "%.0f %%", tenths / 10);
-    else
-        snprintf(cell, CELL, "-");
+    snprintf(cell, CELL, "-");
+    if (isnan(value))
+        return;
+    switch (columns[which].form) {
+    case HIDDEN:
+        break;
+    case BYTES:
+        quantity_bytes(cell, (uint64_t)value);
+        break;
+    case FIGURE:
+        quantity_figure(cell, value);
+        break;
+    case INDEX:
+        snprintf(cell, CELL, "%.3f", value);
+        break;
+    case SHARE:
+        write_share(cell, value);
+        break;
+    case UNITS:
+        if (figure[FIGURE_LOST] > 0)
+            snprintf(cell, CELL, "%.0f lost", figure[FIGURE_LOST]);
+        else
+            snprintf(cell, CELL, "%.0f", value);
+        break;
+    case SPREAD:
+        write_spread(cell, value, figure[which + 1]);
+        break;
+    case PAIR:
+        snprintf(cell, CELL, "%.0f, %.0f", value, figure[which + 1]);
+        break;
+    }
 }
-
-static void write_units(char cell[CELL], const struct summary *summary)
-{
-    if (!summary->first->receiver.counts.is_known)
-        snprintf(cell, CELL, "-");
-    else if (summary->figure[FIGURE_LOST] > 0)
-        snprintf(cell, CELL, "%.0f lost", summary->figure[FIGURE_LOST]);
-    else
-        snprintf(cell, CELL, "%.0f", summary->figure[FIGURE_REPEATED]);
-}
-
-static void write_threads(char cell[CELL], const struct summary *summary)
-{
-    snprintf(cell, CELL, "%.0f, %.0f", summary->figure[FIGURE_SENDER_THREADS],
-             summary->figure[FIGURE_RECEIVER_THREADS]);
-}
-
-static void write_kib(char cell[CELL], const struct summary *summary)
-{
-    snprintf(cell, CELL, "%.0f, %.0f", summary->figure[FIGURE_SENDER_KIB],
-             summary->figure[FIGURE_RECEIVER_KIB]);
-}
-
-static void write_ratio(char cell[CELL], const struct summary *summary)
-{
-    figure(cell, summary->has_ratio, summary->ratio_to_tcp);
-}
-
-static void write_fairness(char cell[CELL], const struct summary *summary)
-{
-    snprintf(cell, CELL, "%.3f", summary->figure[FIGURE_FAIRNESS]);
-}
-
-static const struct column {
-    const char *headings[2];
-    unsigned tables;
-    void (*write)(char cell[CELL], const struct summary *summary); /* NULL: the figure */
-    enum figure figure;
-} columns[] = {
-    {{"", "transport"}, ALL, .write = write_transport},
-    {{"", "channel"}, ALL, .write = write_channel},
-    {{"", "size"}, ALL, .write = write_size},
-    {{"round trip, us:", "least"}, TRIPS, .figure = FIGURE_TRIP_LEAST},
-    {{"", "median"}, TRIPS, .figure = FIGURE_TRIP_MEDIAN},
-    {{"", "90 %"}, TRIPS, .figure = FIGURE_TRIP_P90},
-    {{"", "99 %"}, TRIPS, .figure = FIGURE_TRIP_P99},
-    {{"", "99.9 %"}, TRIPS, .figure = FIGURE_TRIP_P999},
-    {{"", "most"}, TRIPS, .figure = FIGURE_TRIP_MOST},
-    {{"median,", "least..most"}, TRIPS, .write = write_spread},
-    {{"", "Gbit/s"}, ALL_RATES, .figure = FIGURE_GBIT_PER_S},
-    {{"Gbit/s,", "least..most"}, ALL_RATES, .write = write_spread},
-    {{"", "messages/s"}, ALL_RATES, .figure = FIGURE_MESSAGES},
-    {{"CPU s/GB", "sender"}, ALL_RATES, .figure = FIGURE_SENDER_CPU},
-    {{"CPU s/GB", "receiver"}, ALL_RATES, .figure = FIGURE_RECEIVER_CPU},
-    {{"in", "place"}, RATES | FLOWS, .write = write_place},
-    {{"units", "repeated"}, RATES | FLOWS, .write = write_units},
-    {{"library's", "threads"}, PEERS_RATES, .write = write_threads},
-    {{"KiB", "a peer"}, PEERS_RATES, .write = write_kib},
-    {{"ratio", "to TCP"}, ALL, .write = write_ratio},
-    {{"Jain's", "index"}, FLOWS | PEERS_RATES, .write = write_fairness},
-};
-
-enum { COLUMNS = sizeof columns / sizeof *columns, NAMES = 2, HEADINGS = 2 };
 
 struct line {
-    char cells[COLUMNS][CELL]; /* empty where the column is of other tables */
+    char cells[CELLS][CELL]; /* empty where the column is of other tables */
 };
 
 static unsigned table_of(const struct results *results)
@@ -174,17 +112,19 @@ static struct line line_at(const struct results *results, size_t i, unsigned tab
     size_t which = i < HEADINGS ? 0 : i - HEADINGS;
     struct summary summary =
         results_summary(results, which / results->transports, which % results->transports);
+    const char *const headings[HEADINGS][NAMES] = {{"", ""}, {"transport", "channel"}};
+    const char *const names[NAMES] = {summary.first->transport, summary.first->channel};
     struct line line = {0};
 
-    for (size_t n = 0; n < COLUMNS; n++) {
-        if ((columns[n].tables & table) == 0)
+    for (size_t n = 0; n < NAMES; n++)
+        snprintf(line.cells[n], CELL, "%s", i < HEADINGS ? headings[i][n] : names[n]);
+    for (unsigned n = 0; n < FIGURES; n++) {
+        if ((columns[n].where & table) == 0)
             continue;
         if (i < HEADINGS)
-            snprintf(line.cells[n], CELL, "%s", columns[n].headings[i]);
-        else if (columns[n].write != NULL)
-            columns[n].write(line.cells[n], &summary);
+            snprintf(line.cells[NAMES + n], CELL, "%s", columns[n].headings[i]);
         else
-            figure(line.cells[n], true, summary.figure[columns[n].figure]);
+            write_cell(line.cells[NAMES + n], summary.figure, n);
     }
     return line;
 }
@@ -195,12 +135,12 @@ static void write_table(const struct results *results)
 {
     size_t lines = HEADINGS + results->sizes * results->transports;
     unsigned table = table_of(results);
-    int widths[COLUMNS] = {0};
+    int widths[CELLS] = {0};
 
     for (size_t i = 0; i < lines; i++) {
         struct line line = line_at(results, i, table);
 
-        for (size_t n = 0; n < COLUMNS; n++) {
+        for (size_t n = 0; n < CELLS; n++) {
             int width = (int)strlen(line.cells[n]);
             widths[n] = width > widths[n] ? width : widths[n];
         }
@@ -208,7 +148,7 @@ static void write_table(const struct results *results)
     for (size_t i = 0; i < lines; i++) {
         struct line line = line_at(results, i, table);
 
-        for (size_t n = 0; n < COLUMNS; n++) {
+        for (size_t n = 0; n < CELLS; n++) {
             if (widths[n] > 0)
                 printf("%*s%*s", n > 0 ? GAP : 0, "", n < NAMES ? -widths[n] : widths[n],
                        line.cells[n]);
@@ -232,7 +172,7 @@ static void one(const struct run *run, enum figure which, const char *meaning)
     char text[QUANTITY_ROOM];
 
     quantity_figure(text, run_figure(run, which));
-    printf("  %-*s  %*s  %*s  %s\n", NAME_WIDTH, figure_key(which), FIGURE_WIDTH, text,
+    printf("  %-*s  %*s  %*s  %s\n", NAME_WIDTH, columns[which].key, FIGURE_WIDTH, text,
            FIGURE_WIDTH, "", meaning);
 }
 

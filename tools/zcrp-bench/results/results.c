@@ -1,6 +1,7 @@
 #include "zcrp-bench/results/results.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,18 +103,23 @@ static double cpu_s_per_gb(const struct run *run, const struct record *end)
     return (double)end->watch.cpu_ns / 1e9 / gigabytes(run);
 }
 
+static double count(const struct record *end, enum count which)
+{
+    return end->counts.is_known ? (double)end->counts.value[which] : NAN;
+}
+
 static double share(const struct record *end, enum count part, enum count whole)
 {
-    const uint64_t *counts = end->counts.value;
-
-    return counts[whole] > 0 ? (double)counts[part] / (double)counts[whole] : 0;
+    return end->counts.is_known && end->counts.value[whole] == 0
+               ? 0
+               : count(end, part) / count(end, whole);
 }
 
 /* On the channel, of both ends. */
-static double system_calls(const struct run *run)
+static double system_calls_per_gb(const struct run *run)
 {
-    return (double)(run->sender.counts.value[COUNT_system_calls] +
-                    run->receiver.counts.value[COUNT_system_calls]);
+    return (count(&run->sender, COUNT_system_calls) + count(&run->receiver, COUNT_system_calls)) /
+           gigabytes(run);
 }
 
 /* The time that a share of the round trips took at most. */
@@ -122,35 +128,31 @@ static double trip_us(const struct run *run, double share_of_trips)
     const struct histogram *trips = run->histogram;
 
     if (trips == NULL)
-        return 0;
+        return NAN;
     if (share_of_trips == 0)
         return (double)trips->least / 1e3;
     return (double)(share_of_trips < 1 ? quantile(trips, share_of_trips) : trips->most) / 1e3;
 }
 
+const struct column columns[FIGURES] = {
+#define FIGURE_COLUMN(name, key, where, above, heading, form, value)                               \
+    {key, where, {above, heading}, form},
+    COLUMNS_OF(FIGURE_COLUMN)
+#undef FIGURE_COLUMN
+};
+
 double run_figure(const struct run *run, enum figure which)
 {
     switch (which) {
-#define FIGURE_VALUE(name, key, value)                                                             \
+#define FIGURE_VALUE(name, key, where, above, heading, form, value)                                \
     case FIGURE_##name:                                                                            \
         return value;
-        RUN_FIGURES(FIGURE_VALUE)
+        COLUMNS_OF(FIGURE_VALUE)
 #undef FIGURE_VALUE
     case FIGURES:
         break;
     }
-    return 0;
-}
-
-const char *figure_key(enum figure which)
-{
-    static const char *const keys[FIGURES] = {
-#define FIGURE_KEY(name, key, value) key,
-        RUN_FIGURES(FIGURE_KEY)
-#undef FIGURE_KEY
-    };
-
-    return keys[which];
+    return NAN;
 }
 
 /* What ratios are made of. */
@@ -246,18 +248,15 @@ static double median_ratio(const struct results *results, size_t size, size_t tr
 struct summary results_summary(const struct results *results, size_t size, size_t transport)
 {
     size_t tcp = find_tcp(results);
-    struct summary summary = {
-        .first = results_run(results, size, 0, transport),
-        .has_ratio = tcp < results->transports,
-    };
+    struct summary summary = {.first = results_run(results, size, 0, transport)};
 
     for (unsigned i = 0; i < FIGURES; i++)
         summary.figure[i] = median_of(results, size, transport, (enum figure)i);
     (void)median_of(results, size, transport,
                     results_are_round_trips(results) ? FIGURE_TRIP_MEDIAN : FIGURE_GBIT_PER_S);
-    summary.least = results->values[0];
-    summary.most = results->values[results->repeats - 1];
-    if (summary.has_ratio)
-        summary.ratio_to_tcp = median_ratio(results, size, transport, tcp);
+    summary.figure[FIGURE_LEAST] = results->values[0];
+    summary.figure[FIGURE_MOST] = results->values[results->repeats - 1];
+    if (tcp < results->transports)
+        summary.figure[FIGURE_RATIO] = median_ratio(results, size, transport, tcp);
     return summary;
 }

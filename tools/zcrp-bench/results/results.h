@@ -57,43 +57,89 @@ struct run {
     double fairness;             /* Jain's index of their rates, 1 / flows .. 1 */
 };
 
-/* What a run comes to: X(name, key in JSON, its value by the functions of results.c). JSON, the
- * table and --stats take their figures from here. */
-#define RUN_FIGURES(X)                                                                             \
-    X(SECONDS, "seconds", run->seconds)                                                            \
-    X(GBIT_PER_S, "gbit_per_s", 8 * gigabytes(run) / run->seconds)                                 \
-    X(MESSAGES, "msg_per_s", (double)run->count / run->seconds)                                    \
-    X(CPU, "cpu_s_per_gb", cpu_s_per_gb(run, &run->sender) + cpu_s_per_gb(run, &run->receiver))    \
-    X(SENDER_CPU, "sender_cpu_s_per_gb", cpu_s_per_gb(run, &run->sender))                          \
-    X(RECEIVER_CPU, "receiver_cpu_s_per_gb", cpu_s_per_gb(run, &run->receiver))                    \
-    X(IN_PLACE, "in_place", share(&run->receiver, COUNT_units_in_place, COUNT_units))              \
-    X(REPEATED, "repeated_units", (double)run->sender.counts.value[COUNT_units_repeated])          \
-    X(LOST, "lost_units", (double)run->receiver.counts.value[COUNT_units_lost])                    \
-    X(SYSTEM_CALLS, "system_calls_per_gb", system_calls(run) / gigabytes(run))                     \
-    X(ACKNOWLEDGEMENTS, "acknowledgements_per_burst",                                              \
+/* Where a figure is shown. */
+enum {
+    IN_RUN = 1,     /* in the JSON: of each run, */
+    IN_SUMMARY = 2, /* of each summary, */
+    IN_TRIPS = 4,   /* among the round trips of either */
+    RATES = 8,      /* in the table: of rates, */
+    FLOWS = 16,     /* of several flows' rates, */
+    PEERS_RATES = 32,
+    TRIPS = 64, /* of round trips */
+    ALL_RATES = RATES | FLOWS | PEERS_RATES,
+    ALL = ALL_RATES | TRIPS,
+};
+
+/* How the table shows it. */
+enum form { HIDDEN, BYTES, FIGURE, INDEX, SHARE, UNITS, SPREAD /* with the next one */, PAIR };
+
+/* What runs come to: X(name, key in the JSON, where it is shown, two lines of heading, form, value
+ * of a run by the functions of results.c; NAN: not known). LEAST, MOST and RATIO are summaries'.
+ * The JSON, the table and --stats take all from here. */
+#define COLUMNS_OF(X)                                                                              \
+    X(SIZE, "size", IN_RUN | IN_SUMMARY | ALL, "", "size", BYTES, (double)run->size)               \
+    X(COUNT, "count", IN_RUN, "", "", HIDDEN, (double)run->count)                                  \
+    X(BYTES, "bytes", IN_RUN, "", "", HIDDEN, (double)run->bytes)                                  \
+    X(DEPTH, "depth", IN_RUN, "", "", HIDDEN, (double)run->depth)                                  \
+    X(SECONDS, "seconds", IN_RUN, "", "", HIDDEN, run->seconds)                                    \
+    X(TRIP_LEAST, "min", IN_TRIPS | TRIPS, "round trip, us:", "least", FIGURE, trip_us(run, 0))    \
+    X(TRIP_MEDIAN, "median", IN_TRIPS | TRIPS, "", "median", FIGURE, trip_us(run, 0.5))            \
+    X(TRIP_P90, "p90", IN_TRIPS | TRIPS, "", "90 %", FIGURE, trip_us(run, 0.9))                    \
+    X(TRIP_P99, "p99", IN_TRIPS | TRIPS, "", "99 %", FIGURE, trip_us(run, 0.99))                   \
+    X(TRIP_P999, "p99_9", IN_TRIPS | TRIPS, "", "99.9 %", FIGURE, trip_us(run, 0.999))             \
+    X(TRIP_MOST, "max", IN_TRIPS | TRIPS, "", "most", FIGURE, trip_us(run, 1))                     \
+    X(GBIT_PER_S, "gbit_per_s", IN_RUN | IN_SUMMARY | ALL_RATES, "", "Gbit/s", FIGURE,             \
+      8 * gigabytes(run) / run->seconds)                                                           \
+    X(LEAST, "least", IN_SUMMARY | ALL, "repeats,", "least..most", SPREAD, NAN)                    \
+    X(MOST, "most", IN_SUMMARY, "", "", HIDDEN, NAN)                                               \
+    X(MESSAGES, "msg_per_s", IN_RUN | IN_SUMMARY | ALL_RATES, "", "messages/s", FIGURE,            \
+      (double)run->count / run->seconds)                                                           \
+    X(CPU, "cpu_s_per_gb", IN_SUMMARY, "", "", HIDDEN,                                             \
+      cpu_s_per_gb(run, &run->sender) + cpu_s_per_gb(run, &run->receiver))                         \
+    X(SENDER_CPU, "sender_cpu_s_per_gb", IN_SUMMARY | ALL_RATES, "CPU s/GB", "sender", FIGURE,     \
+      cpu_s_per_gb(run, &run->sender))                                                             \
+    X(RECEIVER_CPU, "receiver_cpu_s_per_gb", IN_SUMMARY | ALL_RATES, "CPU s/GB", "receiver",       \
+      FIGURE, cpu_s_per_gb(run, &run->receiver))                                                   \
+    X(UNITS, "units", IN_RUN, "", "", HIDDEN, count(&run->receiver, COUNT_units))                  \
+    X(IN_PLACE, "in_place", IN_SUMMARY | RATES | FLOWS, "in", "place", SHARE,                      \
+      share(&run->receiver, COUNT_units_in_place, COUNT_units))                                    \
+    X(REPEATED, "repeated_units", IN_RUN | RATES | FLOWS, "units", "repeated", UNITS,              \
+      count(&run->sender, COUNT_units_repeated))                                                   \
+    X(LOST, "lost_units", IN_RUN, "", "", HIDDEN, count(&run->receiver, COUNT_units_lost))         \
+    X(PLACED, "in_place_units", IN_RUN, "", "", HIDDEN,                                            \
+      count(&run->receiver, COUNT_units_in_place))                                                 \
+    X(MOVED, "moved_bytes", IN_RUN, "", "", HIDDEN, count(&run->receiver, COUNT_bytes_moved))      \
+    X(SYSTEM_CALLS, "system_calls_per_gb", IN_RUN, "", "", HIDDEN, system_calls_per_gb(run))       \
+    X(ACKNOWLEDGEMENTS, "acknowledgements_per_burst", IN_RUN, "", "", HIDDEN,                      \
       share(&run->receiver, COUNT_acknowledgements, COUNT_bursts))                                 \
-    X(FAIRNESS, "fairness", run->fairness)                                                         \
-    X(TRIP_LEAST, "min", trip_us(run, 0))                                                          \
-    X(TRIP_MEDIAN, "median", trip_us(run, 0.5))                                                    \
-    X(TRIP_P90, "p90", trip_us(run, 0.9))                                                          \
-    X(TRIP_P99, "p99", trip_us(run, 0.99))                                                         \
-    X(TRIP_P999, "p99_9", trip_us(run, 0.999))                                                     \
-    X(TRIP_MOST, "max", trip_us(run, 1))                                                           \
-    X(SENDER_THREADS, "sender_threads", (double)run->sender.threads)                               \
-    X(RECEIVER_THREADS, "receiver_threads", (double)run->receiver.threads)                         \
-    X(SENDER_KIB, "sender_kib", (double)run->sender.peer_bytes / 1024)                             \
-    X(RECEIVER_KIB, "receiver_kib", (double)run->receiver.peer_bytes / 1024)
+    X(SENDER_THREADS, "sender_threads", IN_RUN | IN_SUMMARY | PEERS_RATES, "library's", "threads", \
+      PAIR, (double)run->sender.threads)                                                           \
+    X(RECEIVER_THREADS, "receiver_threads", IN_RUN | IN_SUMMARY, "", "", HIDDEN,                   \
+      (double)run->receiver.threads)                                                               \
+    X(SENDER_KIB, "sender_kib", IN_RUN | IN_SUMMARY | PEERS_RATES, "KiB", "a peer", PAIR,          \
+      (double)run->sender.peer_bytes / 1024)                                                       \
+    X(RECEIVER_KIB, "receiver_kib", IN_RUN | IN_SUMMARY, "", "", HIDDEN,                           \
+      (double)run->receiver.peer_bytes / 1024)                                                     \
+    X(RATIO, "ratio_to_tcp", IN_SUMMARY | ALL, "ratio", "to TCP", FIGURE, NAN)                     \
+    X(FLOWS, "flows", IN_RUN, "", "", HIDDEN, (double)run->flows)                                  \
+    X(FAIRNESS, "fairness", IN_RUN | IN_SUMMARY | FLOWS | PEERS_RATES, "Jain's", "index", INDEX,   \
+      run->fairness)
 
 enum figure {
-#define FIGURE_INDEX(name, key, value) FIGURE_##name,
-    RUN_FIGURES(FIGURE_INDEX)
+#define FIGURE_INDEX(name, key, where, above, heading, form, value) FIGURE_##name,
+    COLUMNS_OF(FIGURE_INDEX)
 #undef FIGURE_INDEX
         FIGURES
 };
 
-double run_figure(const struct run *run, enum figure which);
+extern const struct column {
+    const char *key;
+    unsigned where;
+    const char *headings[2];
+    enum form form;
+} columns[FIGURES];
 
-const char *figure_key(enum figure which);
+double run_figure(const struct run *run, enum figure which);
 
 /* Measurements in the order they were made: for each size, `repeats` times each transport in turn.
  */
@@ -106,14 +152,13 @@ struct results {
     double *values; /* room for one figure of each repeat */
 };
 
-/* What the repeats of one size and transport come to. */
+/* What the repeats of one size and transport come to: medians; LEAST and MOST of the repeats,
+ * Gbit/s or the median round trip in us; and RATIO, the median of the ratios of each measurement to
+ * TCP's of the same turn: of speed; of round trips, of how many medians of ZCRP's fit into TCP's.
+ */
 struct summary {
     const struct run *first;
-    double figure[FIGURES]; /* medians */
-    double least, most;     /* of the repeats: Gbit/s, or the median round trip in us */
-    bool has_ratio;
-    double ratio_to_tcp; /* median of the ratios of each measurement to TCP's of the same turn: of
-                            speed; of ping, of how many medians of ZCRP's fit into TCP's */
+    double figure[FIGURES];
 };
 
 /* 0, or -1 with a complaint. */
