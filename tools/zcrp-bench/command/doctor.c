@@ -6,14 +6,12 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -21,14 +19,12 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "common/environment.h"
-#include "zcrp-bench/job/record.h"
+#include "zcrp-bench/ends/ends.h"
 #include "zcrp-bench/transports/transport.h"
 #include "zcrp.h"
 
 enum {
     WORD = 64,
-    MESSAGE_BYTES = 1 << 16,
     STATUS_LINE = 256,
     WANTED_BUFFER = 4 << 20, /* what the library asks for */
     WHOLE_LOOPBACK = 65535,  /* an MTU that carries any datagram whole */
@@ -76,117 +72,28 @@ static void read_word(const char *path, char word[WORD])
 /* ---- two processes, the library between them: does UDP work, and may one read the other's memory?
  * ---- */
 
-static const int64_t second_ns = 1000000000;
-
 /* The namespace of processes that the system started with has this number. */
 static const ino_t first_pid_namespace = 0xEFFFFFFCu;
 
-struct attempt {
-    int code;     /* of the messages */
-    int error;    /* errno of a process that could not be started; else 0 */
-    uint64_t why; /* enum zcrp_memory_refusal */
-    bool was_memory;
-};
-
-/* Receives until it is killed. */
-static void receive(int fd, const struct zcrp_options *options)
+/* A short measurement of ZCRP between two processes of this user, the one that receives a child of
+ * the one that sends. False, with the reason in `why`, if it failed. */
+static bool try_channel(char *channel, struct run *run, char why[COMPLAIN_ROOM])
 {
-    struct zcrp_msg *message = zcrp_alloc_msg(MESSAGE_BYTES);
-    struct zcrp_entity *receiver;
-    int code = prctl(PR_SET_PDEATHSIG, SIGKILL);
+    char *words[] = {"doctor",     "--transport", "zcrp",     "--size",  "64K",
+                     "--duration", "0.2",         "--repeat", "1",       "--channel",
+                     channel,      "--timeout",   "2",        "--quiet", NULL};
+    struct options options;
 
-    if (code == 0 && message != NULL)
-        code = zcrp_udp_accept(fd, second_ns);
-    if (code == 0)
-        code = zcrp_open_receiver(&receiver, (int[]){fd, fd}, options);
-    while (code == 0) {
-        code = zcrp_submit(receiver, message, MESSAGE_BYTES);
-        if (code == 0)
-            code = zcrp_wait_for(message, -1);
-    }
-    _exit(EXIT_FAILURE);
-}
-
-/* Sends until it is known how the two ends stand to each other. */
-static struct attempt send_some(struct zcrp_entity *sender, struct zcrp_msg *message, bool is_udp)
-{
-    struct attempt attempt = {.code = 0};
-    int64_t began = watch_now_ns();
-
-    while (attempt.code == 0 && watch_now_ns() - began < 3 * second_ns) {
-        struct zcrp_stats stats;
-        attempt.code = zcrp_submit(sender, message, MESSAGE_BYTES);
-        if (attempt.code == 0)
-            attempt.code = zcrp_wait_for(message, 2 * second_ns);
-        if (zcrp_stats(sender, &stats) == 0) {
-            attempt.was_memory = stats.bytes_copied_once > 0;
-            attempt.why = stats.memory_refused;
-        }
-        if (is_udp || attempt.was_memory || attempt.why != ZCRP_MEMORY_FINE)
-            break;
-    }
-    return attempt;
-}
-
-static struct attempt send_to(int fd, const struct zcrp_options *options, bool is_udp)
-{
-    struct zcrp_msg *message = zcrp_alloc_msg(MESSAGE_BYTES);
-    struct zcrp_entity *sender = NULL;
-    struct attempt attempt = {.code = ZCRP_ERROR_MEMORY};
-
-    if (message != NULL) {
-        memset(message->buffer, 1, MESSAGE_BYTES);
-        attempt.code = zcrp_open_sender(&sender, (int[]){fd, fd}, options);
-    }
-    if (attempt.code == 0)
-        attempt = send_some(sender, message, is_udp);
-    zcrp_close(sender);
-    zcrp_free_msg(message);
-    return attempt;
-}
-
-static struct attempt attempt_between(int out, int in, bool is_udp)
-{
-    const struct zcrp_options options = {
-        .flags = is_udp ? ZCRP_NO_MEMORY : 0, .linger_ns = second_ns / 10, .connect_ns = second_ns};
-
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0)
-        receive(in, &options);
-    if (child < 0)
-        return (struct attempt){.code = ZCRP_ERROR_SYSTEM, .error = errno};
-    struct attempt attempt = send_to(out, &options, is_udp);
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    return attempt;
-}
-
-/* This process sends, and its child reads: Yama lets a parent read in any case. */
-static struct attempt attempt_here(bool is_udp)
-{
-    char port[16];
-    int in = zcrp_udp_listen("127.0.0.1", "0");
-
-    if (in < 0)
-        return (struct attempt){.code = in};
-    snprintf(port, sizeof port, "%d", zcrp_udp_port(in));
-    int out = zcrp_udp_connect("127.0.0.1", port);
-    struct attempt attempt = {.code = out};
-    if (out >= 0)
-        attempt = attempt_between(out, in, is_udp);
-    if (out >= 0)
-        close(out);
-    close(in);
-    return attempt;
+    return options_parse(&options, sizeof words / sizeof *words - 1, words) == 0 &&
+           alone_try(&options, run, why) == 0;
 }
 
 static bool try_udp(void)
 {
-    struct attempt attempt = attempt_here(true);
-    const char *why = attempt.error != 0 ? strerror(attempt.error) : zcrp_explain(attempt.code);
+    char why[COMPLAIN_ROOM];
+    struct run run;
 
-    if (attempt.code == 0) {
+    if (try_channel("udp", &run, why)) {
         say(true, "UDP: a message came from one process to another");
         return true;
     }
@@ -222,27 +129,17 @@ static void check_yama(void)
         advise_on_yama(scope[0]);
 }
 
-/* The value of a line of /proc/self/status; "" if there is none. */
-static void read_status(const char *name, char value[WORD])
+static void check_seccomp(void)
 {
     FILE *file = fopen("/proc/self/status", "re");
     char line[STATUS_LINE];
-    size_t length = strlen(name);
+    int mode = 0;
 
-    value[0] = '\0';
     while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, name, length) == 0 && line[length] == ':')
-            snprintf(value, WORD, "%.*s", (int)strcspn(line + length + 2, "\n"), line + length + 2);
+        (void)sscanf(line, "Seccomp: %d", &mode);
     if (file != NULL)
         fclose(file);
-}
-
-static void check_seccomp(void)
-{
-    char mode[WORD];
-
-    read_status("Seccomp", mode);
-    say(true, "seccomp: %s", strcmp(mode, "2") == 0 ? "a filter is set" : "no filter is set");
+    say(true, "seccomp: %s", mode == 2 ? "a filter is set" : "no filter is set");
 }
 
 static void check_pid_namespace(void)
@@ -279,21 +176,26 @@ static const char *const reasons[] = {
 
 static void try_memory(void)
 {
-    struct attempt attempt = {.why = ZCRP_MEMORY_FINE};
+    char why[COMPLAIN_ROOM];
+    struct run run;
 
-    if (!environment_is_set("ZCRP_NO_MEMORY"))
-        attempt = attempt_here(false);
-
-    if (attempt.was_memory) {
+    if (!try_channel("auto", &run, why)) {
+        say(false, "memory: %s", why);
+        return;
+    }
+    const uint64_t *count = run.sender.counts.value;
+    if (count[COUNT_bytes_copied_once] > 0) {
         say(true, "memory: a process of this user may read another's");
         return;
     }
-    say(false, "memory: no process of this user reads another's: %s", reasons[attempt.why]);
-    advise_on_refusal(attempt.why);
+    uint64_t refusal = count[COUNT_memory_refused];
+    say(false, "memory: no process of this user reads another's: %s",
+        reasons[refusal < sizeof reasons / sizeof *reasons ? refusal : ZCRP_MEMORY_FINE]);
+    advise_on_refusal(refusal);
 }
 
 /* Moves messages between two processes, over UDP and from memory to memory, and says how that went.
- * False if UDP does not work. A second at most where everything is forbidden. */
+ * False if UDP does not work.  */
 static bool try_library(void)
 {
     bool is_well = try_udp();

@@ -1,5 +1,13 @@
-#include "zcrp-bench/transports/limit.h"
-
+/* udp-limit: what the path carries before any protocol is added. The units, bursts, offloads and
+ * places in memory are ZCRP's, but nothing is acknowledged, repeated or put right: what is lost is
+ * counted, and what it displaced lies where it fell.
+ *
+ *      sending end                                       receiving end
+ *      {data, trailer} x n   -- one call a burst -->     {slot, trailer} x n, in order
+ *                            <-- credit: units that may be sent so far, a few per window --
+ *
+ * Units are numbered through the whole job; a trailer, and a credit, says which job and unit it is.
+ * If credit does not come, units were lost: after a pause the sending end goes on without. */
 #include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
@@ -12,10 +20,31 @@
 #include "common/environment.h"
 #include "zcrp-bench/transports/carrier.h"
 
-/* udp-limit's channel: sockets and settings as ZCRP has them. */
+enum {
+    LIMIT_TRAILER = 32,
+    LIMIT_UNITS = 128,      /* in a burst, as many as the kernel cuts */
+    LIMIT_BURST = 65507,    /* bytes in a burst, as many as a datagram has */
+    LIMIT_OPENINGS = 32,    /* datagrams a call, where the kernel does not gather them */
+    LIMIT_DATAGRAM = 65536, /* room for any */
+    LIMIT_PAUSE_NS = 100000000,
+};
+
+struct limit_state {
+    uint64_t unit_data; /* bytes of data in a full unit */
+    uint64_t job;       /* number of the job under way, the same at both ends */
+    uint64_t window;    /* receiving end: bytes that its socket holds */
+    bool has_gso;
+    bool has_gro;
+    struct counts counts;
+    uint8_t trailer[LIMIT_UNITS][LIMIT_TRAILER];
+    uint8_t spill[LIMIT_OPENINGS][LIMIT_DATAGRAM]; /* for what was not foreseen */
+};
+
+/* ---- the channel: sockets and settings as ZCRP has them ---- */
+
 enum { DEFAULT_BUFFER = 4 << 20, UDP4_HEADS = 28, UDP6_HEADS = 48, GRAIN = 32 };
 
-int limit_broken(const char *doing)
+static int limit_broken(const char *doing)
 {
     return complain("udp-limit: cannot %s: %s", doing, strerror(errno));
 }
@@ -100,45 +129,474 @@ static int limit_prepare(struct transport *transport, const struct job *job)
     return 0;
 }
 
-uint64_t limit_units_a_message(const struct limit_state *state, const struct job *job)
+/* Where a unit belongs. */
+struct unit {
+    uint64_t message;
+    uint64_t offset; /* in the message */
+    uint64_t length; /* bytes of data */
+};
+
+static uint64_t units_a_message(const struct limit_state *state, const struct job *job)
 {
     return (job->size - 1) / state->unit_data + 1;
 }
 
-static struct limit_unit unit_of(const struct limit_state *state, const struct job *job,
-                                 uint64_t message, uint64_t offset)
+/* Of the whole job, as far as its count is known. */
+static uint64_t units_of(const struct limit_state *state, const struct job *job)
 {
+    return job->count * units_a_message(state, job);
+}
+
+/* Unit `index` of a job, counted through all messages. */
+static struct unit unit_at(const struct limit_state *state, const struct job *job, uint64_t index)
+{
+    uint64_t units = units_a_message(state, job);
+    uint64_t offset = index % units * state->unit_data;
     uint64_t rest = job->size - offset;
 
-    return (struct limit_unit){
-        .message = message,
+    return (struct unit){
+        .message = index / units,
         .offset = offset,
         .length = rest < state->unit_data ? rest : state->unit_data,
     };
 }
 
-struct limit_unit limit_unit_at(const struct limit_state *state, const struct job *job,
-                                uint64_t index)
-{
-    uint64_t units = limit_units_a_message(state, job);
+/* ---- the sending end ---- */
 
-    return unit_of(state, job, index / units, index % units * state->unit_data);
+/* Units that leave in one call, {data, trailer} each. */
+struct burst {
+    uint32_t units;
+    uint64_t segment; /* bytes of each unit but the last, which may be shorter */
+    uint64_t bytes;
+    struct iovec pieces[2 * LIMIT_UNITS];
+};
+
+struct sending {
+    struct transport *transport;
+    struct limit_state *state;
+    struct job *job;
+    uint64_t next;    /* unit to send */
+    uint64_t allowed; /* units that there is credit for, from the first */
+    uint64_t message; /* that `place` is of; UINT64_MAX: none yet */
+    uint8_t *place;
+};
+
+/* The next unit joins the burst. */
+static void add(struct sending *sending, struct burst *burst, const struct unit *unit)
+{
+    struct limit_state *state = sending->state;
+    uint8_t *trailer = state->trailer[burst->units];
+
+    if (sending->message != unit->message) {
+        sending->message = unit->message;
+        sending->place = job_outgoing(sending->job, unit->message);
+    }
+    word_store(&trailer[0], state->job);
+    word_store(&trailer[WORD_BYTES], sending->next);
+    burst->pieces[2 * burst->units] = (struct iovec){sending->place + unit->offset, unit->length};
+    burst->pieces[2 * burst->units + 1] = (struct iovec){trailer, LIMIT_TRAILER};
+    burst->bytes += unit->length + LIMIT_TRAILER;
+    burst->units++;
+    sending->next++;
 }
 
-struct limit_unit limit_unit_after(const struct limit_state *state, const struct job *job,
-                                   const struct limit_unit *unit)
+/* Units of one size, the last may be shorter; at most what one call carries. */
+static void fill(struct sending *sending, struct burst *burst)
 {
-    uint64_t end = unit->offset + unit->length;
+    burst->units = 0;
+    burst->bytes = 0;
+    burst->segment = 0;
+    while (sending->next < units_of(sending->state, sending->job) && burst->units < LIMIT_UNITS &&
+           burst->bytes == burst->units * burst->segment) {
+        const struct unit unit = unit_at(sending->state, sending->job, sending->next);
+        uint64_t bytes = unit.length + LIMIT_TRAILER;
 
-    if (end < job->size)
-        return unit_of(state, job, unit->message, end);
-    return unit_of(state, job, unit->message + 1, 0);
+        if (burst->units == 0)
+            burst->segment = bytes;
+        if (bytes > burst->segment || burst->bytes + bytes > LIMIT_BURST)
+            break;
+        add(sending, burst, &unit);
+    }
 }
 
-uint64_t limit_units(const struct limit_state *state, const struct job *job)
+/* Cut by the kernel. */
+static ssize_t send_whole(int fd, struct burst *burst)
 {
-    return job->count * limit_units_a_message(state, job);
+    union {
+        struct cmsghdr head; /* aligns */
+        uint8_t room[CMSG_SPACE(sizeof(uint16_t))];
+    } note = {0};
+    struct msghdr message = {.msg_iov = burst->pieces, .msg_iovlen = 2 * (size_t)burst->units};
+    uint16_t segment = (uint16_t)burst->segment;
+
+    if (burst->units > 1) {
+        message.msg_control = &note;
+        message.msg_controllen = sizeof note;
+        note.head.cmsg_level = IPPROTO_UDP;
+        note.head.cmsg_type = UDP_SEGMENT;
+        note.head.cmsg_len = CMSG_LEN(sizeof segment);
+        memcpy(CMSG_DATA(&note.head), &segment, sizeof segment);
+    }
+    return sendmsg(fd, &message, MSG_NOSIGNAL) < 0 ? -1 : (ssize_t)burst->units;
 }
+
+/* One by one, in one call; the kernel may take a part, and says so. */
+static ssize_t send_several(int fd, struct burst *burst, uint32_t from)
+{
+    struct mmsghdr messages[LIMIT_UNITS];
+    uint32_t count = burst->units - from;
+
+    for (uint32_t i = 0; i < count; i++) {
+        messages[i] = (struct mmsghdr){
+            .msg_hdr = {.msg_iov = &burst->pieces[2 * (from + i)], .msg_iovlen = 2}};
+    }
+    return sendmmsg(fd, messages, count, MSG_NOSIGNAL);
+}
+
+static int send_burst(struct sending *sending, struct burst *burst)
+{
+    struct limit_state *state = sending->state;
+    int fd = sending->transport->fd;
+    uint32_t sent = 0;
+
+    while (sent < burst->units) {
+        ssize_t taken = state->has_gso ? send_whole(fd, burst) : send_several(fd, burst, sent);
+
+        state->counts.value[COUNT_system_calls]++;
+        if (taken < 0 && state->has_gso && (errno == EIO || errno == EINVAL)) {
+            state->has_gso = false; /* not on this path */
+            continue;
+        }
+        if (taken < 0 && errno == ECONNREFUSED)
+            return transport_despair(sending->transport, watch_now_ns());
+        if (taken < 0 && errno != EINTR && errno != EAGAIN && errno != ENOBUFS)
+            return limit_broken("send");
+        sent += taken > 0 ? (uint32_t)taken : 0;
+    }
+    state->counts.value[COUNT_units] += burst->units;
+    state->counts.value[COUNT_bursts]++;
+    return 0;
+}
+
+/* Reads one credit; waits for it for a moment, in vain if units were lost. */
+static void take_credit(struct sending *sending)
+{
+    struct limit_state *state = sending->state;
+    uint8_t credit[2 * WORD_BYTES];
+    ssize_t got = recv(sending->transport->fd, credit, sizeof credit, 0);
+
+    state->counts.value[COUNT_system_calls]++;
+    if (got < 0 && errno == EAGAIN && sending->next > 0)
+        sending->allowed += LIMIT_UNITS;
+    if (got == sizeof credit && word_load(&credit[0]) == state->job &&
+        word_load(&credit[WORD_BYTES]) > sending->allowed)
+        sending->allowed = word_load(&credit[WORD_BYTES]);
+}
+
+/* Waits for credit for another burst. */
+static int wait_for_credit(struct sending *sending)
+{
+    int64_t since = watch_now_ns();
+
+    while (sending->next >= sending->allowed) {
+        take_credit(sending);
+        if (sending->next >= sending->allowed && transport_despair(sending->transport, since) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int limit_send(struct transport *transport, struct job *job)
+{
+    struct limit_state *state = transport->state;
+    struct burst burst;
+    struct sending sending = {
+        .transport = transport,
+        .state = state,
+        .job = job,
+        .message = UINT64_MAX,
+    };
+
+    while (sending.next < units_of(state, job)) {
+        if (wait_for_credit(&sending) < 0)
+            return -1;
+        fill(&sending, &burst);
+        if (send_burst(&sending, &burst) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the receiving end ---- */
+
+enum { PIECES = 2 * LIMIT_UNITS + LIMIT_OPENINGS, UNIT_OVERHEAD = 1024, GATHERED_OVERHEAD = 32 };
+
+struct receiving {
+    struct transport *transport;
+    struct limit_state *state;
+    struct job *job;
+    uint64_t next;      /* unit expected */
+    uint64_t all;       /* units of the job */
+    uint64_t window;    /* units that may be under way */
+    uint64_t allowed;   /* units that were given credit */
+    uint64_t complete;  /* messages handed over */
+    int64_t arrival_ns; /* of the last unit */
+
+    /* The plan: opening d has the pieces first[d] .. first[d + 1] - 1, the last is spill. */
+    struct iovec pieces[PIECES];
+    uint32_t first[LIMIT_OPENINGS + 1];
+    uint32_t openings;
+    uint32_t trailers; /* in use */
+};
+
+/* What one opening received. */
+struct arrival {
+    struct iovec *pieces;
+    uint64_t bytes;
+    uint64_t segment; /* of each datagram but the last */
+};
+
+/* An opening for at most `units` units from *index on, as much as one call can bring: pairs, then
+ * spill. Moves *index on. */
+static void plan_opening(struct receiving *r, uint64_t *index, uint64_t units)
+{
+    uint32_t piece = r->first[r->openings];
+    uint64_t end = *index + units < r->all ? *index + units : r->all;
+    uint64_t bytes = 0;
+
+    while (*index < end && r->trailers < LIMIT_UNITS) {
+        const struct unit unit = unit_at(r->state, r->job, *index);
+        uint8_t *slot = memory_slot(&r->job->memory, unit.message) + unit.offset;
+
+        bytes += unit.length + LIMIT_TRAILER;
+        if (bytes > LIMIT_DATAGRAM || unit.message >= r->complete + r->job->depth)
+            break;
+        r->pieces[piece++] = (struct iovec){slot, unit.length};
+        r->pieces[piece++] = (struct iovec){r->state->trailer[r->trailers++], LIMIT_TRAILER};
+        ++*index;
+    }
+    r->pieces[piece++] = (struct iovec){r->state->spill[r->openings], LIMIT_DATAGRAM};
+    r->first[++r->openings] = piece;
+}
+
+static void plan(struct receiving *r)
+{
+    uint64_t index = r->next;
+    bool has_gro = r->state->has_gro;
+    uint32_t openings = has_gro ? 1 : LIMIT_OPENINGS;
+
+    r->openings = 0;
+    r->trailers = 0;
+    r->first[0] = 0;
+    while (r->openings < openings && (index < r->all || r->openings == 0))
+        plan_opening(r, &index, has_gro ? LIMIT_UNITS : 1);
+}
+
+/* The job and the unit that a trailer names; false if it is of another job. */
+static bool read_trailer(const struct receiving *r, const uint8_t *trailer, uint64_t *index)
+{
+    *index = word_load(&trailer[WORD_BYTES]);
+    return word_load(&trailer[0]) == r->state->job && *index < r->all;
+}
+
+/* Takes all segments of an arrival if each lies where it was planned; else takes none. */
+static bool take_in_place(struct receiving *r, const struct arrival *arrival)
+{
+    uint64_t left = arrival->bytes;
+    uint64_t units = 0;
+
+    for (const struct iovec *piece = arrival->pieces; left > 0; piece += 2, units++) {
+        uint64_t segment = left < arrival->segment ? left : arrival->segment;
+        uint64_t index;
+
+        if (piece[0].iov_len == LIMIT_DATAGRAM || piece[0].iov_len + LIMIT_TRAILER != segment ||
+            !read_trailer(r, piece[1].iov_base, &index) || index != r->next + units)
+            return false;
+        left -= segment;
+    }
+    r->next += units;
+    r->state->counts.value[COUNT_units] += units;
+    r->state->counts.value[COUNT_units_in_place] += units;
+    return true;
+}
+
+/* Copies a trailer that lies anywhere in the pieces, `at` bytes from their start. */
+static void gather_trailer(const struct iovec *piece, uint64_t at, uint8_t trailer[LIMIT_TRAILER])
+{
+    uint64_t done = 0;
+
+    while (at >= piece->iov_len)
+        at -= (piece++)->iov_len;
+    while (done < LIMIT_TRAILER) {
+        uint64_t here = piece->iov_len - at;
+        uint64_t few = here < LIMIT_TRAILER - done ? here : LIMIT_TRAILER - done;
+
+        memcpy(&trailer[done], (uint8_t *)piece->iov_base + at, few);
+        done += few;
+        at = 0;
+        piece++;
+    }
+}
+
+/* Reads the trailers wherever they came down: what is missing between them is lost. The data stays
+ * where it is. */
+static void take_displaced(struct receiving *r, const struct arrival *arrival)
+{
+    uint64_t *count = r->state->counts.value;
+    uint64_t end;
+
+    for (uint64_t at = 0; at < arrival->bytes; at = end) {
+        uint8_t trailer[LIMIT_TRAILER];
+        uint64_t index;
+
+        end = at + arrival->segment < arrival->bytes ? at + arrival->segment : arrival->bytes;
+        if (end - at < LIMIT_TRAILER)
+            continue;
+        gather_trailer(arrival->pieces, end - LIMIT_TRAILER, trailer);
+        if (!read_trailer(r, trailer, &index) || index < r->next)
+            continue;
+        count[COUNT_units]++;
+        count[COUNT_units_lost] += index - r->next;
+        r->next = index + 1;
+    }
+}
+
+/* Hands over the messages that all units are there of, or lost. */
+static int hand_over(struct receiving *r)
+{
+    uint64_t units = units_a_message(r->state, r->job);
+    uint64_t end = r->next == r->all ? r->job->count : r->next / units;
+
+    for (; r->complete < end; r->complete++) {
+        if (job_incoming(r->job, r->complete, memory_slot(&r->job->memory, r->complete)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int take(struct receiving *r, struct msghdr *message, uint64_t bytes)
+{
+    struct arrival arrival = {message->msg_iov, bytes, bytes};
+    int segment;
+
+    for (struct cmsghdr *note = CMSG_FIRSTHDR(message); note; note = CMSG_NXTHDR(message, note)) {
+        if (note->cmsg_level != IPPROTO_UDP || note->cmsg_type != UDP_GRO)
+            continue;
+        memcpy(&segment, CMSG_DATA(note), sizeof segment);
+        arrival.segment = (uint64_t)segment;
+    }
+    if (bytes == 0)
+        return 0;
+    r->state->counts.value[COUNT_bursts]++;
+    if (!take_in_place(r, &arrival))
+        take_displaced(r, &arrival);
+    return hand_over(r);
+}
+
+/* Datagrams of one call; how many, or -1. */
+static int receive_some(struct receiving *r)
+{
+    union {
+        struct cmsghdr head; /* aligns */
+        uint8_t room[64];
+    } notes[LIMIT_OPENINGS];
+    struct mmsghdr messages[LIMIT_OPENINGS];
+    int got;
+
+    for (uint32_t d = 0; d < r->openings; d++) {
+        messages[d].msg_hdr = (struct msghdr){
+            .msg_iov = &r->pieces[r->first[d]],
+            .msg_iovlen = r->first[d + 1] - r->first[d],
+            .msg_control = &notes[d],
+            .msg_controllen = sizeof notes[d],
+        };
+    }
+    if (r->openings > 1)
+        got = recvmmsg(r->transport->fd, messages, r->openings, MSG_WAITFORONE, NULL);
+    else
+        got = (int)recvmsg(r->transport->fd, &messages[0].msg_hdr, 0);
+    if (got >= 0 && r->openings == 1) {
+        messages[0].msg_len = (unsigned)got;
+        got = 1;
+    }
+    r->state->counts.value[COUNT_system_calls]++;
+    for (int d = 0; d < got; d++) {
+        if (take(r, &messages[d].msg_hdr, messages[d].msg_len) < 0)
+            return -2;
+    }
+    return got;
+}
+
+/* Credit for a window beyond what is here, as soon as that is worth a datagram. */
+static void give_credit(struct receiving *r)
+{
+    uint8_t credit[2 * WORD_BYTES];
+
+    if (r->next + r->window < r->allowed + r->window / 4 && r->allowed > 0)
+        return;
+    r->allowed = r->next + r->window;
+    word_store(&credit[0], r->state->job);
+    word_store(&credit[WORD_BYTES], r->allowed);
+    send(r->transport->fd, credit, sizeof credit, MSG_NOSIGNAL | MSG_DONTWAIT);
+    r->state->counts.value[COUNT_system_calls]++;
+}
+
+/* Nothing came for a while: with the sending end done, the rest is lost. */
+static int wait_on(struct receiving *r)
+{
+    bool has_begun = r->arrival_ns != 0;
+    int64_t silence_ns = watch_now_ns() - r->arrival_ns;
+
+    if (!has_begun || silence_ns < 4 * (int64_t)LIMIT_PAUSE_NS)
+        return transport_despair(r->transport, has_begun ? r->arrival_ns : watch_now_ns());
+    r->state->counts.value[COUNT_units_lost] += r->all - r->next;
+    r->next = r->all;
+    return hand_over(r);
+}
+
+/* What a unit takes of the socket's buffer: a gathered burst hardly more than its bytes, a datagram
+ * of its own also what the kernel keeps with it. */
+static uint64_t window_units(const struct limit_state *state, const struct job *job)
+{
+    uint64_t data = job->size < state->unit_data ? job->size : state->unit_data;
+    uint64_t bytes = data + LIMIT_TRAILER;
+    bool is_gathered = state->has_gro && state->has_gso;
+    uint64_t each = bytes + (is_gathered ? bytes / 4 + GATHERED_OVERHEAD : UNIT_OVERHEAD);
+
+    return state->window / each > 0 ? state->window / each : 1;
+}
+
+static int limit_receive(struct transport *transport, struct job *job)
+{
+    struct limit_state *state = transport->state;
+    struct receiving r = {
+        .transport = transport,
+        .state = state,
+        .job = job,
+        .all = units_of(state, job),
+        .window = window_units(state, job),
+    };
+
+    while (r.next < r.all) {
+        int got;
+
+        give_credit(&r);
+        plan(&r);
+        got = receive_some(&r);
+        if (got > 0)
+            r.arrival_ns = watch_now_ns();
+        if (got == -2)
+            return -1;
+        if (got < 0 && errno != EINTR && errno != EAGAIN && errno != ECONNREFUSED)
+            return limit_broken("receive");
+        if (got < 0 && wait_on(&r) < 0)
+            return -1;
+        r.all = units_of(state, job);
+    }
+    return 0;
+}
+
+/* ---- the transport ---- */
 
 static void limit_count(struct transport *transport, struct counts *counts)
 {
