@@ -2,14 +2,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -165,19 +162,6 @@ const char *control_arguments(const struct control *control, const char *verb)
     return control->line[length] == ' ' ? &control->line[length + 1] : NULL;
 }
 
-int control_figures(const char *arguments, uint64_t *figures, size_t count)
-{
-    char *end;
-
-    for (size_t i = 0; i < count; i++) {
-        figures[i] = strtoull(arguments, &end, 10);
-        if (end == arguments)
-            return -1;
-        arguments = end;
-    }
-    return *arguments == '\0' ? 0 : -1;
-}
-
 const char *control_expect(struct control *control, const char *verb)
 {
     if (control_hear(control) < 0)
@@ -188,38 +172,38 @@ const char *control_expect(struct control *control, const char *verb)
     return arguments;
 }
 
-int control_expect_figures(struct control *control, const char *verb, uint64_t *figures,
-                           size_t count)
+int control_say_numbers(struct control *control, const char *verb, const void *numbers, size_t size)
 {
-    const char *arguments = control_expect(control, verb);
+    uint8_t bytes[CONTROL_LINE + CONTROL_NUMBERS * WORD_BYTES];
+    size_t length = (size_t)snprintf((char *)bytes, CONTROL_LINE, "%s\n", verb);
+    uint64_t word;
 
-    if (arguments == NULL)
-        return -1;
-    if (control_figures(arguments, figures, count) < 0)
-        return complain("the other end says nonsense: '%.80s'", control->line);
-    return 0;
+    assert(size <= CONTROL_NUMBERS * WORD_BYTES);
+    for (size_t at = 0; at < size; at += WORD_BYTES) {
+        memcpy(&word, (const uint8_t *)numbers + at, WORD_BYTES);
+        word_store(&bytes[length + at], word);
+    }
+    return say_bytes(control, bytes, length + size);
 }
 
-int control_say_numbers(struct control *control, const uint64_t *numbers, size_t count)
-{
-    uint8_t bytes[CONTROL_NUMBERS * WORD_BYTES];
-
-    assert(count <= CONTROL_NUMBERS);
-    for (size_t i = 0; i < count; i++)
-        word_store(&bytes[i * WORD_BYTES], numbers[i]);
-    return say_bytes(control, bytes, count * WORD_BYTES);
-}
-
-int control_hear_numbers(struct control *control, uint64_t *numbers, size_t count)
+int control_hear_numbers(struct control *control, void *numbers, size_t size)
 {
     uint8_t bytes[CONTROL_NUMBERS * WORD_BYTES] = {0};
 
-    assert(count <= CONTROL_NUMBERS);
-    if (hear_bytes(control, bytes, count * WORD_BYTES) < 0)
+    assert(size <= sizeof bytes);
+    if (hear_bytes(control, bytes, size) < 0)
         return -1;
-    for (size_t i = 0; i < count; i++)
-        numbers[i] = word_load(&bytes[i * WORD_BYTES]);
+    for (size_t at = 0; at < size; at += WORD_BYTES) {
+        uint64_t word = word_load(&bytes[at]);
+        memcpy((uint8_t *)numbers + at, &word, WORD_BYTES);
+    }
     return 0;
+}
+
+int control_expect_numbers(struct control *control, const char *verb, void *numbers, size_t size)
+{
+    return control_expect(control, verb) != NULL ? control_hear_numbers(control, numbers, size)
+                                                 : -1;
 }
 
 bool control_is_broken(const struct control *control)
@@ -241,38 +225,19 @@ bool control_has_news(const struct control *control)
 
 /* ---- settings ---- */
 
-/* A struct of numbers is an array of them. */
-enum { SETTINGS_COUNT = sizeof(struct settings) / sizeof(uint64_t) };
-
 int settings_say(struct control *control, const struct settings *settings)
 {
-    uint64_t values[SETTINGS_COUNT];
-    char line[CONTROL_LINE] = "";
-    size_t length = 0;
-
-    memcpy(values, settings, sizeof values);
-    for (size_t i = 0; i < SETTINGS_COUNT; i++)
-        length += (size_t)snprintf(&line[length], sizeof line - length, " %" PRIu64, values[i]);
-    if (control_say(control, "settings%s", line) < 0)
+    if (control_say_numbers(control, "settings", settings, sizeof *settings) < 0)
         return -1;
     return control_expect(control, "settled") != NULL ? 0 : -1;
 }
 
-int settings_read(const char *arguments, struct settings *settings)
+int settings_hear(struct control *control, struct settings *settings)
 {
-    static const uint64_t most[SETTINGS_COUNT] = {
-#define SETTINGS_MOST(name, most) most,
-        SETTINGS(SETTINGS_MOST)
-#undef SETTINGS_MOST
-    };
-    uint64_t values[SETTINGS_COUNT];
+    bool are_sane = control_hear_numbers(control, settings, sizeof *settings) == 0;
 
-    if (control_figures(arguments, values, SETTINGS_COUNT) < 0)
-        return -1;
-    for (size_t i = 0; i < SETTINGS_COUNT; i++) {
-        if (values[i] > most[i])
-            return -1;
-    }
-    memcpy(settings, values, sizeof values);
-    return settings->depth > 0 ? 0 : -1;
+#define SETTINGS_CHECK(name, most) are_sane = are_sane && settings->name <= (uint64_t)(most);
+    SETTINGS(SETTINGS_CHECK)
+#undef SETTINGS_CHECK
+    return are_sane && settings->depth > 0 ? 0 : complain("the connecting end says nonsense");
 }

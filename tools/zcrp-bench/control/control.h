@@ -3,18 +3,18 @@
  *
  *      connecting end                  listening end
  *      zcrp-bench 10                   zcrp-bench 10
- *      settings ...                    settled
+ *      settings, and their numbers     settled
  *      open | back TRANSPORT           opened PORT
  *      connected PORT                  open
- *      measure ...                     ready
- *      more COUNT LOOK, any number     (see job.h)
- *                                      result ..., and the counts
- *      measure ..., over a way back    ready
- *      go                              more COUNT LOOK, any number
- *                                      result ..., and the counts
- *      measure ..., of round trips     ready
- *                                      result ..., and the counts
- *      flow PORT                       (accepts such a connection from there: flows.h)
+ *      measure, and an order (job.h)   ready
+ *      more, and a count, any number
+ *                                      result, and a record (record.h)
+ *      measure, over a way back        ready
+ *      go                              more, any number
+ *                                      result
+ *      measure, of round trips         ready
+ *                                      result
+ *      flow PORT                       (accepts such a connection from there)
  *      bye
  *
  * An end that fails says "failed REASON" instead of what it should have said, and hangs up. */
@@ -51,20 +51,17 @@ int control_hear(struct control *control);
 /* The arguments of the last line, if it starts with `verb`; else NULL. */
 const char *control_arguments(const struct control *control, const char *verb);
 
-/* Reads exactly `count` numbers, separated by blanks. 0, or -1 without a complaint. */
-int control_figures(const char *arguments, uint64_t *figures, size_t count);
-
 /* control_hear, and the arguments of `verb`, the only line that is expected; NULL with a complaint
  * if anything else comes. */
 const char *control_expect(struct control *control, const char *verb);
 
-/* control_expect, and exactly `count` numbers as its arguments. 0, or -1 with a complaint. */
-int control_expect_figures(struct control *control, const char *verb, uint64_t *figures,
-                           size_t count);
-
-/* Numbers in bulk, between two lines: at most CONTROL_NUMBERS. 0, or -1 with a complaint. */
-int control_say_numbers(struct control *control, const uint64_t *numbers, size_t count);
-int control_hear_numbers(struct control *control, uint64_t *numbers, size_t count);
+/* A line with this verb, and numbers in bulk behind it: a struct of uint64_t of at most
+ * CONTROL_NUMBERS. `hear` takes those behind the last line, `expect` waits for the line, too. 0, or
+ * -1 with a complaint. */
+int control_say_numbers(struct control *control, const char *verb, const void *numbers,
+                        size_t size);
+int control_hear_numbers(struct control *control, void *numbers, size_t size);
+int control_expect_numbers(struct control *control, const char *verb, void *numbers, size_t size);
 
 /* Eight bytes as a number, low byte first, whatever the machine; so that content is the same at
  * both ends. */
@@ -115,11 +112,10 @@ struct settings {
 #undef SETTINGS_FIELD
 };
 
-/* Connecting end: says the line and hears the answer. 0, or -1 with a complaint. */
+/* Connecting end: says them and hears the answer. 0, or -1 with a complaint. */
 int settings_say(struct control *control, const struct settings *settings);
 
-/* Listening end: reads the arguments of the line. 0, or -1 without a complaint if a value is
- * missing or out of range. */
-int settings_read(const char *arguments, struct settings *settings);
+/* Listening end: hears them behind their line. 0, or -1 with a complaint if one is out of range. */
+int settings_hear(struct control *control, struct settings *settings);
 
 #endif

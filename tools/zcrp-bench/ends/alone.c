@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,16 +48,19 @@ static int netns_enter(void)
     return complain("cannot make a network namespace: %s", strerror(errno));
 }
 
-enum { NOT_FOUND = 127 }; /* a shell's status for a program that it does not find */
+enum { NOT_FOUND = 127, COMMAND = 160 };
 
-/* Gives commands to ip(8), in the namespace where this process is. */
-static int run_ip(const char *commands)
+/* Gives commands to ip(8), in the network namespace of a process. */
+static int run_ip(pid_t process, const char *commands)
 {
-    /* Without ip the shell reads what is meant for it: nobody gets SIGPIPE. */
-    FILE *ip = popen("command -v ip >/dev/null || { while read -r line; do :; done; exit 127; }\n"
-                     "exec ip -batch -",
-                     "we");
+    char command[COMMAND];
 
+    /* Without ip the shell reads what is meant for it, so nobody gets SIGPIPE. */
+    snprintf(command, sizeof command,
+             "command -v ip >/dev/null || { while read -r line; do :; done; exit %d; }\n"
+             "exec nsenter -t %d -n ip -batch -",
+             NOT_FOUND, (int)process);
+    FILE *ip = popen(command, "we");
     if (ip == NULL)
         return complain("cannot run ip: %s", strerror(errno));
     fputs(commands, ip);
@@ -68,40 +70,15 @@ static int run_ip(const char *commands)
     return status == 0 ? 0 : complain("ip (of iproute2) cannot lay a link between namespaces");
 }
 
-/* The same in another process's namespace; comes back. */
-static int run_ip_at(pid_t process, const char *commands)
-{
-    char path[64];
-    int here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    bool is_there = false;
-    int status = -1;
-
-    snprintf(path, sizeof path, "/proc/%d/ns/net", (int)process);
-    int there = open(path, O_RDONLY | O_CLOEXEC);
-    if (here >= 0 && there >= 0 && setns(there, CLONE_NEWNET) == 0) {
-        is_there = true;
-        status = run_ip(commands);
-        if (setns(here, CLONE_NEWNET) < 0)
-            status = complain("cannot leave %s: %s", path, strerror(errno));
-    }
-    if (!is_there)
-        complain("cannot enter %s: %s", path, strerror(errno));
-    if (here >= 0)
-        close(here);
-    if (there >= 0)
-        close(there);
-    return status;
-}
-
 static int netns_join(pid_t child, uint64_t mtu)
 {
     char commands[sizeof near_side + 64];
 
     snprintf(commands, sizeof commands, near_side, (unsigned long long)mtu, (unsigned long long)mtu,
              (int)child);
-    if (netns_enter() < 0 || run_ip(commands) < 0)
+    if (netns_enter() < 0 || run_ip(getpid(), commands) < 0)
         return -1;
-    return run_ip_at(child, far_side);
+    return run_ip(child, far_side);
 }
 
 enum { STEP_NS = 10000000, STEPS_AFTER_FAILURE = 20, STEPS_TO_CLOSE = 1000 };

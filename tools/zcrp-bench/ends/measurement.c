@@ -140,18 +140,24 @@ static int ping_run(struct transport *there, struct transport *back, const struc
 /* Tells the other end what comes, until it is ready. */
 static int announce(struct sending_end *end, size_t transport, const struct job *job)
 {
-    struct control *control = &end->control;
     const struct course *course = &job->course;
+    const struct order order = {
+        .transport = transport,
+        .size = job->size,
+        .count = job->count,
+        .slots = job->memory.slots,
+        .depth = job->depth,
+        .is_verified = job->is_verified,
+        .seed = job->seed,
+        .look = course->look,
+        .bits_per_s = course->interval_ns > 0 ? end->options->bits_per_s : 0,
+        .duration_ns = (uint64_t)course->duration_ns,
+        .are_trips = job->are_trips,
+    };
 
-    if (control_say(control,
-                    "measure %zu %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %" PRIu64
-                    " %" PRIu64 " %" PRIu64 " %" PRId64 " %d",
-                    transport, job->size, job->count, job->memory.slots, job->depth,
-                    job->is_verified, job->seed, course->look,
-                    course->interval_ns > 0 ? end->options->bits_per_s : 0, course->duration_ns,
-                    job->are_trips) < 0)
+    if (control_say_numbers(&end->control, "measure", &order, sizeof order) < 0)
         return -1;
-    return control_expect(control, "ready") != NULL ? 0 : -1;
+    return control_expect(&end->control, "ready") != NULL ? 0 : -1;
 }
 
 /* A job has failed: the other end's reason, if it gave one, is heard, too. */

@@ -45,27 +45,28 @@ static int malformed(const struct receiving_end *end)
     return complain("the sending end says nonsense: '%.80s'", end->control.line);
 }
 
-/* The job that the figures behind the transport mean. */
-static int make_job(struct receiving_end *end, const uint64_t figures[10], struct job *job)
+/* The job that is ordered, if it can be. */
+static int make_job(struct receiving_end *end, const struct order *order, struct job *job)
 {
     *job = (struct job){
-        .size = figures[0],
-        .count = figures[1],
+        .size = order->size,
+        .count = order->count,
         .ways = end->settings.peers > 0 ? end->settings.peers : 1,
-        .depth = figures[3],
-        .is_verified = figures[4] != 0,
-        .seed = figures[5],
-        .course = {.control = &end->control, .look = figures[6]},
-        .are_trips = figures[9] != 0,
+        .depth = order->depth,
+        .are_trips = order->are_trips != 0,
+        .is_verified = order->is_verified != 0,
+        .seed = order->seed,
+        .course = {.control = &end->control, .look = order->look},
     };
-    if (figures[0] == 0 || figures[2] == 0)
+    if (order->size == 0 || order->slots == 0 || order->duration_ns > INT64_MAX)
         return malformed(end);
-    if (memory_refit(&end->memory, figures[2], job->size) < 0)
+    if (end->transports[order->transport].is_back)
+        job->course = course_make(&end->control, order->size, (double)order->bits_per_s,
+                                  (int64_t)order->duration_ns);
+    if (memory_refit(&end->memory, order->slots, job->size) < 0)
         return -1;
     job->memory = end->memory;
-    if (!job_is_sane(job) || job->depth > end->settings.depth)
-        return malformed(end);
-    return 0;
+    return job_is_sane(job) && job->depth <= end->settings.depth ? 0 : malformed(end);
 }
 
 /* This end receives. */
@@ -99,15 +100,6 @@ static int measure_back(struct receiving_end *end, struct transport *transport, 
     return record_say(&end->control, &record, job);
 }
 
-/* A job that this end sends has a course of its own. */
-static int turn_job(struct receiving_end *end, const uint64_t figures[11], struct job *job)
-{
-    if (figures[9] > INT64_MAX)
-        return malformed(end);
-    job->course = course_make(&end->control, job->size, (double)figures[8], (int64_t)figures[9]);
-    return 0;
-}
-
 /* Whether channel `number`, and the one back, can be used for round trips. */
 static bool has_way_back(const struct receiving_end *end, uint64_t number)
 {
@@ -137,32 +129,30 @@ static int pong(struct receiving_end *end, size_t number, const struct job *job)
     return record_say(&end->control, &record, job);
 }
 
-/* "measure TRANSPORT SIZE COUNT SLOTS DEPTH VERIFIED SEED LOOK RATE DURATION TRIPS" */
-static int obey_measure(struct receiving_end *end, const char *arguments)
+static int obey_measure(struct receiving_end *end)
 {
-    uint64_t figures[11];
+    struct order order;
     struct job job;
 
-    if (control_figures(arguments, figures, 11) < 0 || figures[0] >= end->transport_count)
+    if (control_hear_numbers(&end->control, &order, sizeof order) < 0)
+        return -1;
+    if (order.transport >= end->transport_count)
         return malformed(end);
-    struct transport *transport = &end->transports[figures[0]];
-    if (make_job(end, &figures[1], &job) < 0 ||
-        (transport->is_back && turn_job(end, figures, &job) < 0) ||
-        transport_prepare(transport, &job) < 0)
+    struct transport *transport = &end->transports[order.transport];
+    if (make_job(end, &order, &job) < 0 || transport_prepare(transport, &job) < 0)
         return -1;
     if (job.are_trips)
-        return pong(end, figures[0], &job);
+        return pong(end, order.transport, &job);
     return transport->is_back ? measure_back(end, transport, &job)
                               : measure_there(end, transport, &job);
 }
 
 /* ---- the conversation ---- */
 
-static int obey_settings(struct receiving_end *end, const char *arguments)
+static int obey_settings(struct receiving_end *end)
 {
-    if (settings_read(arguments, &end->settings) < 0)
-        return malformed(end);
-    return control_say(&end->control, "settled");
+    return settings_hear(&end->control, &end->settings) < 0 ? -1
+                                                            : control_say(&end->control, "settled");
 }
 
 /* "open TRANSPORT" or "back TRANSPORT" */
@@ -197,7 +187,7 @@ static void *run_companion(void *argument)
 }
 
 /* The connecting end's socket at `port`, which comes to the listener. */
-static int accept_from_peer(struct receiving_end *end, uint64_t port)
+static int accept_from_peer(struct receiving_end *end, long port)
 {
     struct address peer;
 
@@ -224,10 +214,9 @@ static int start_companion(struct receiving_end *end, struct companion *companio
 static int begin_companion(struct receiving_end *end, const char *arguments)
 {
     struct companion *companion;
-    uint64_t port;
+    long port = strtol(arguments, NULL, 10);
 
-    if (end->is_companion || end->companion_count == OPTIONS_MAX_PARALLEL - 1 ||
-        control_figures(arguments, &port, 1) < 0)
+    if (end->is_companion || end->companion_count == OPTIONS_MAX_PARALLEL - 1 || port <= 0)
         return malformed(end);
     companion = calloc(1, sizeof *companion);
     if (companion == NULL)
@@ -262,10 +251,10 @@ static int obey(struct receiving_end *end)
 
     if (control_hear(&end->control) < 0)
         return -1;
-    if ((arguments = control_arguments(&end->control, "measure")) != NULL)
-        return obey_measure(end, arguments);
-    if ((arguments = control_arguments(&end->control, "settings")) != NULL)
-        return obey_settings(end, arguments);
+    if (control_arguments(&end->control, "measure") != NULL)
+        return obey_measure(end);
+    if (control_arguments(&end->control, "settings") != NULL)
+        return obey_settings(end);
     if ((arguments = control_arguments(&end->control, "open")) != NULL)
         return obey_open(end, arguments, false);
     if ((arguments = control_arguments(&end->control, "back")) != NULL)

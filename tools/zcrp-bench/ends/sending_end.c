@@ -206,33 +206,21 @@ static void add(struct run *sum, const struct run *run)
     add_end(&sum->receiver, &run->receiver);
 }
 
-/* Jain's index: 1 if all are alike, 1 / count if one has everything. */
-static double fairness(const struct run *runs, size_t count)
-{
-    double sum = 0;
-    double squares = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        double rate = run_figure(&runs[i], FIGURE_GBIT_PER_S);
-
-        sum += rate;
-        squares += rate * rate;
-    }
-    return squares > 0 ? sum * sum / ((double)count * squares) : 1;
-}
-
 /* Runs of one measurement in `count` flows as one: sums; the longest time; the process's work once.
  */
 static struct run flows_sum(const struct run *runs, size_t count)
 {
+    double rates[OPTIONS_MAX_PARALLEL];
     struct run sum = runs[0];
 
     if (count == 1)
         return sum;
     for (size_t i = 1; i < count; i++)
         add(&sum, &runs[i]);
+    for (size_t i = 0; i < count; i++)
+        rates[i] = run_figure(&runs[i], FIGURE_GBIT_PER_S);
     sum.flows = count;
-    sum.fairness = fairness(runs, count);
+    sum.fairness = fairness_index(rates, count);
     return sum;
 }
 

@@ -123,7 +123,8 @@ static void decide(struct course *course, struct job *job, uint64_t n)
         set(course, job, job->count, COURSE_FIXED);
     else
         set(course, job, count, look);
-    if (control_say(course->control, "more %" PRIu64 " %" PRIu64, job->count, course->look) < 0)
+    const uint64_t told[] = {job->count, course->look};
+    if (control_say_numbers(course->control, "more", told, sizeof told) < 0)
         course->look = COURSE_FIXED;
 }
 
@@ -143,12 +144,12 @@ static int course_after(struct course *course, struct job *job, uint64_t n)
 
     if (n != course->look)
         return 0;
-    if (control_expect_figures(course->control, "more", figures, 2) < 0)
+    if (control_expect_numbers(course->control, "more", figures, sizeof figures) < 0)
         return -1;
     if (figures[0] < job->count || figures[1] <= n ||
         (figures[1] >= figures[0] && figures[1] != COURSE_FIXED) ||
         figures[0] > (uint64_t)INT64_MAX / job->size)
-        return complain("the sending end says nonsense: '%.80s'", course->control->line);
+        return complain("the sending end says nonsense");
     set(course, job, figures[0], figures[1]);
     return 0;
 }

@@ -84,6 +84,16 @@ struct job {
     uint64_t offset;   /* and the first such byte of it */
 };
 
+/* What the connecting end says of a job, behind "measure". */
+struct order {
+    uint64_t transport; /* which channel, in the order of opening */
+    uint64_t size, count, slots, depth;
+    uint64_t is_verified, seed;
+    uint64_t look;                    /* of the course; */
+    uint64_t bits_per_s, duration_ns; /* of its own, if the listening end sends */
+    uint64_t are_trips;
+};
+
 /* Whether the figures agree with each other; a job that came over the network may be nonsense. */
 bool job_is_sane(const struct job *job);
 

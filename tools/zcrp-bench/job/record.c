@@ -3,9 +3,9 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -153,6 +153,17 @@ static struct allocations allocations_read(void)
 
 /* ---- what connections cost ---- */
 
+double fairness_index(const double *values, size_t count)
+{
+    double sum = 0, squares = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        sum += values[i];
+        squares += values[i] * values[i];
+    }
+    return squares > 0 ? sum * sum / ((double)count * squares) : 0;
+}
+
 static uint64_t resident_bytes(void)
 {
     unsigned long all = 0, resident = 0;
@@ -196,10 +207,6 @@ static void note_peers(struct record *record, struct transport *transport, const
 
 /* ---- the record ---- */
 
-static const char result[] = "result";
-
-enum { PARTS = 1000000000 }; /* of a fairness on its way */
-
 void record_begin(struct record *record, struct transport *transport)
 {
     *record = (struct record){.counts = transport_count(transport)};
@@ -217,42 +224,57 @@ void record_end(struct record *record, struct transport *transport, const struct
         note_peers(record, transport, job);
 }
 
+/* What is told of it: every number of the record, and what verification came to. */
+struct told {
+    uint64_t wall_ns, cpu_ns, calls, peak_bytes;
+    uint64_t verdict, message, offset;
+    uint64_t fairness; /* in parts of PARTS */
+    uint64_t threads, peer_bytes;
+    uint64_t is_known, counts[COUNTS];
+};
+
+enum { PARTS = 1000000000 };
+
 int record_say(struct control *control, const struct record *record, const struct job *job)
 {
-    const struct allocations *allocations = &record->allocations;
+    struct told told = {
+        .wall_ns = (uint64_t)record->watch.wall_ns,
+        .cpu_ns = (uint64_t)record->watch.cpu_ns,
+        .calls = record->allocations.calls,
+        .peak_bytes = record->allocations.peak_bytes,
+        .verdict = job_verdict(job),
+        .message = job->message,
+        .offset = job->offset,
+        .fairness = (uint64_t)(record->fairness * PARTS),
+        .threads = record->threads,
+        .peer_bytes = record->peer_bytes,
+        .is_known = record->counts.is_known,
+    };
 
-    if (control_say(control,
-                    "%s %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %d %d %" PRIu64 " %" PRIu64
-                    " %.0f %" PRIu64 " %" PRIu64,
-                    result, record->watch.wall_ns, record->watch.cpu_ns, allocations->calls,
-                    allocations->peak_bytes, record->counts.is_known, (int)job_verdict(job),
-                    job->message, job->offset, record->fairness * PARTS, record->threads,
-                    record->peer_bytes) < 0)
-        return -1;
-    return control_say_numbers(control, record->counts.value, COUNTS);
+    memcpy(told.counts, record->counts.value, sizeof told.counts);
+    return control_say_numbers(control, "result", &told, sizeof told);
 }
 
 int record_hear(struct control *control, struct record *record, struct job *job,
                 enum verdict *verdict)
 {
-    const char *arguments;
-    uint64_t figures[11];
+    struct told told;
 
-    if (control_hear(control) < 0)
+    if (control_expect_numbers(control, "result", &told, sizeof told) < 0)
         return -1;
-    arguments = control_arguments(control, result);
-    if (arguments == NULL || control_figures(arguments, figures, 11) < 0 || figures[5] >= VERDICTS)
-        return complain("the listening end says nonsense: '%.80s'", control->line);
+    if (told.verdict >= VERDICTS)
+        return complain("the listening end says nonsense");
     *record = (struct record){
-        .watch = {.wall_ns = (int64_t)figures[0], .cpu_ns = (int64_t)figures[1]},
-        .allocations = {.calls = figures[2], .peak_bytes = figures[3]},
-        .counts = {.is_known = figures[4] != 0},
-        .fairness = (double)figures[8] / PARTS,
-        .threads = figures[9],
-        .peer_bytes = figures[10],
+        .watch = {.wall_ns = (int64_t)told.wall_ns, .cpu_ns = (int64_t)told.cpu_ns},
+        .allocations = {.calls = told.calls, .peak_bytes = told.peak_bytes},
+        .counts = {.is_known = told.is_known != 0},
+        .fairness = (double)told.fairness / PARTS,
+        .threads = told.threads,
+        .peer_bytes = told.peer_bytes,
     };
-    *verdict = (enum verdict)figures[5];
-    job->message = figures[6];
-    job->offset = figures[7];
-    return control_hear_numbers(control, record->counts.value, COUNTS);
+    memcpy(record->counts.value, told.counts, sizeof told.counts);
+    *verdict = (enum verdict)told.verdict;
+    job->message = told.message;
+    job->offset = told.offset;
+    return 0;
 }

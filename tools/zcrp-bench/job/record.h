@@ -1,10 +1,11 @@
 /* What an end has to show for a job over a transport: time and work, what the channel has counted,
  * and what was taken from the heap. The listening end tells it over the control connection when the
- * job is over: "result" with figures, and every count. */
+ * job is over. */
 #ifndef BENCH_RECORD_H
 #define BENCH_RECORD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "zcrp-bench/job/job.h"
@@ -41,6 +42,9 @@ struct counts {
     bool is_known;
     uint64_t value[COUNTS];
 };
+
+/* Jain's index: 1 if all values are alike, 1 / count if one has everything; 0 of nothing. */
+double fairness_index(const double *values, size_t count);
 
 /* The library's statistics as counts. */
 struct counts counts_of_stats(const struct zcrp_stats *stats);

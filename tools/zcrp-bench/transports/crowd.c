@@ -50,7 +50,7 @@ struct crowd {
     uint64_t begun, ended;  /* of the job's messages that this end sends */
     uint64_t arrived;       /* of those that it receives */
     uint64_t arrived_bytes; /* of the job */
-    uint64_t *peer_bytes;   /* the same, by each connection */
+    double *peer_bytes;     /* the same, by each connection */
     struct way *way;
 
     struct zcrp_listener *listener; /* of ZCRP, */
@@ -140,7 +140,7 @@ static bool begin_message(struct crowd *crowd)
 
 static int arrive(struct crowd *crowd, uint64_t way, uint64_t bytes)
 {
-    crowd->peer_bytes[way % crowd->peers] += bytes;
+    crowd->peer_bytes[way % crowd->peers] += (double)bytes;
     crowd->arrived_bytes += bytes;
     while (crowd->arrived_bytes >= (crowd->arrived + 1) * crowd->job->size) {
         if (!crowd->is_sender && job_arrived(crowd->job, crowd->arrived) < 0)
@@ -182,7 +182,8 @@ static int crowd_run(struct transport *transport, struct job *job)
 
     crowd->job = job;
     crowd->begun = crowd->ended = crowd->arrived = crowd->arrived_bytes = 0;
-    memset(crowd->peer_bytes, 0, crowd->peers * sizeof *crowd->peer_bytes);
+    for (uint64_t i = 0; i < crowd->peers; i++)
+        crowd->peer_bytes[i] = 0;
     while (!is_over(crowd)) {
         if (known != job->count) {
             known = job->count;
@@ -202,19 +203,11 @@ static int crowd_run(struct transport *transport, struct job *job)
     return 0;
 }
 
-/* Jain's index of what the connections brought: 1 if all are alike, 1 / peers if one had
- * everything; 0 if nothing comes to this end. */
 static double crowd_fairness(struct transport *transport)
 {
     const struct crowd *crowd = transport->state;
-    double sum = 0, squares = 0;
 
-    for (uint64_t i = 0; i < crowd->peers; i++) {
-        double bytes = (double)crowd->peer_bytes[i];
-        sum += bytes;
-        squares += bytes * bytes;
-    }
-    return squares > 0 ? sum * sum / ((double)crowd->peers * squares) : 0;
+    return fairness_index(crowd->peer_bytes, crowd->peers);
 }
 
 static int crowd_connect(struct transport *transport, int port)
