@@ -262,67 +262,51 @@ static bool has_zcrp(const struct options *options)
     return has;
 }
 
-static int check_transports(const struct options *options)
+/* Options that contradict each other, or have no effect. Keys are of connections, which have
+ * sockets of their own; most of what goes by memory passes sockets by. */
+static int check(const struct options *options)
 {
+    const struct settings *settings = &options->settings;
+    bool is_alone = options->mode == OPTIONS_ALONE, is_listening = options->mode == OPTIONS_LISTEN;
+    bool is_raw = settings->channel == CARRIER_AAL5;
+    bool is_memory = carrier_is_memory(settings->channel);
+    bool is_unpinned = options->core_count == 0;
+    const struct {
+        bool is_wrong;
+        const char *text;
+    } checks[] = {
+        {options->trace != NULL && !has_zcrp(options),
+         "--trace is of ZCRP: there is none in --transport"},
+        {options->has_keys && !has_zcrp(options),
+         "--keys is of ZCRP: there is none in --transport"},
+        {is_raw && options->parallel > 1,
+         "--channel aal5 has circuits for one flow: no --parallel"},
+        {is_raw && options->peers > 0,
+         "--peers has connections, which carry AAL5 over UDP only: --channel aal5-udp"},
+        {is_raw && options->has_keys,
+         "--keys is of connections, which carry AAL5 over UDP only: --channel aal5-udp"},
+        {settings->channel == CARRIER_MAPPED && options->peers == 0,
+         "--channel mapped has messages of connections: it needs --peers"},
+        {is_memory && settings->loss != 0, "--loss is of sockets: no --channel memory"},
+        {is_memory && options->is_netns, "--channel memory is for ends of one host: no --netns"},
+        {options->key_log != NULL && !options->has_keys && !is_listening, "--key-log needs --keys"},
+        {options->is_ping && options->duration_ns != 0 && options->bits_per_s == 0,
+         "--ping with --duration needs --rate"},
+        {is_alone && !is_unpinned && options->core_count != 2,
+         "--pin needs a core for each end, as in --pin 0,1"},
+        {!is_alone && !is_unpinned && options->core_count != 1, "--pin needs one core: this end's"},
+    };
+
+    if (check_rules(options) < 0)
+        return -1;
     for (size_t i = 0; i < options->transport_count; i++) {
         if (check_transport(options, &options->transports[i]) < 0)
             return -1;
     }
-    if (has_zcrp(options) || options->mode == OPTIONS_LISTEN)
-        return 0;
-    if (options->trace != NULL)
-        return complain("--trace is of ZCRP: there is none in --transport");
-    return 0;
-}
-
-/* Options that have no effect on the channel, or that it cannot have. Most of what goes by memory
- * passes sockets by. */
-static int check_channel(const struct options *options)
-{
-    const struct settings *settings = &options->settings;
-
-    if (settings->channel == CARRIER_AAL5 && options->parallel > 1)
-        return complain("--channel aal5 has circuits for one flow: no --parallel");
-    if (settings->channel == CARRIER_AAL5 && options->peers > 0)
-        return complain("--peers has connections, which carry AAL5 over UDP only: "
-                        "--channel aal5-udp");
-    if (settings->channel == CARRIER_MAPPED && options->peers == 0)
-        return complain("--channel mapped has messages of connections: it needs --peers");
-    if (!carrier_is_memory(settings->channel))
-        return 0;
-    if (settings->loss != 0)
-        return complain("--loss is of sockets: no --channel memory");
-    return options->is_netns ? complain("--channel memory is for ends of one host: no --netns") : 0;
-}
-
-/* Keys are of connections, which have sockets of their own. */
-static int check_keys(const struct options *options)
-{
-    if (!options->has_keys)
-        return options->key_log != NULL && options->mode != OPTIONS_LISTEN
-                   ? complain("--key-log needs --keys")
-                   : 0;
-    if (!has_zcrp(options))
-        return complain("--keys is of ZCRP: there is none in --transport");
-    if (options->settings.channel == CARRIER_AAL5)
-        return complain("--keys is of connections, which carry AAL5 over UDP only: "
-                        "--channel aal5-udp");
-    return 0;
-}
-
-/* Options that contradict each other. */
-static int check(const struct options *options)
-{
-    bool is_alone = options->mode == OPTIONS_ALONE;
-
-    if (check_rules(options) < 0 || check_transports(options) < 0 || check_channel(options) < 0 ||
-        check_keys(options) < 0)
-        return -1;
-    if (options->is_ping && options->duration_ns != 0 && options->bits_per_s == 0)
-        return complain("--ping with --duration needs --rate");
-    if (options->core_count > 0 && options->core_count != (is_alone ? 2 : 1))
-        return complain(is_alone ? "--pin needs a core for each end, as in --pin 0,1"
-                                 : "--pin needs one core: this end's");
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        if (checks[i].is_wrong)
+            return complain("%s", checks[i].text);
+    }
     return 0;
 }
 

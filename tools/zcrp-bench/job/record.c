@@ -63,13 +63,13 @@ struct watch watch_since(struct watch start)
 
 /* ---- counts ---- */
 
-static const char *const names[COUNTS] = {
+const char *const counts_names[COUNTS] = {
 #define COUNT_NAME(name, text) #name,
     ZCRP_STATS(COUNT_NAME)
 #undef COUNT_NAME
 };
 
-static const char *const texts[COUNTS] = {
+const char *const counts_texts[COUNTS] = {
 #define COUNT_TEXT(name, text) text,
     ZCRP_STATS(COUNT_TEXT)
 #undef COUNT_TEXT
@@ -119,16 +119,6 @@ void counts_add(struct counts *sum, const struct counts *counts)
         if (!is_of_path((enum count)i))
             sum->value[i] += counts->value[i];
     }
-}
-
-const char *counts_name(enum count which)
-{
-    return names[which];
-}
-
-const char *counts_text(enum count which)
-{
-    return texts[which];
 }
 
 /* Starts to count from 0. */

@@ -57,9 +57,8 @@ struct counts counts_since(const struct counts *now, const struct counts *before
  * stays what `sum` has. */
 void counts_add(struct counts *sum, const struct counts *counts);
 
-/* A count's name, and what it means. */
-const char *counts_name(enum count which);
-const char *counts_text(enum count which);
+/* Each count's name, and what it means. */
+extern const char *const counts_names[COUNTS], *const counts_texts[COUNTS];
 
 /* What this process takes from the heap, if somebody counts: a preloaded library that has the two
  * functions zcrp_allocations_... (tools/guard/allocations.c). */

@@ -35,8 +35,7 @@ static void write_counts(FILE *out, const struct counts *counts)
     }
     fputs(", \"stats\": {", out);
     for (unsigned i = 0; i < COUNTS; i++)
-        fprintf(out, "%s\"%s\": %" PRIu64, i > 0 ? ", " : "", counts_name((enum count)i),
-                counts->value[i]);
+        fprintf(out, "%s\"%s\": %" PRIu64, i > 0 ? ", " : "", counts_names[i], counts->value[i]);
     fputc('}', out);
 }
 

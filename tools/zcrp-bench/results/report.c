@@ -185,7 +185,7 @@ static void write_stats(const struct run *run)
         uint64_t receiver = run->receiver.counts.value[i];
 
         if (sender != 0 || receiver != 0)
-            both(counts_name((enum count)i), sender, receiver, counts_text((enum count)i));
+            both(counts_names[i], sender, receiver, counts_texts[i]);
     }
     one(run, FIGURE_SYSTEM_CALLS, "both ends, on the channel");
     one(run, FIGURE_ACKNOWLEDGEMENTS, "receiver's");

@@ -349,13 +349,6 @@ struct receiving {
     uint32_t trailers; /* in use */
 };
 
-/* What one opening received. */
-struct arrival {
-    struct iovec *pieces;
-    uint64_t bytes;
-    uint64_t segment; /* of each datagram but the last */
-};
-
 /* An opening for at most `units` units from *index on, as much as one call can bring: pairs, then
  * spill. Moves *index on. */
 static void plan_opening(struct receiving *r, uint64_t *index, uint64_t units)
@@ -399,63 +392,51 @@ static bool read_trailer(const struct receiving *r, const uint8_t *trailer, uint
     return word_load(&trailer[0]) == r->state->job && *index < r->all;
 }
 
-/* Takes all segments of an arrival if each lies where it was planned; else takes none. */
-static bool take_in_place(struct receiving *r, const struct arrival *arrival)
+/* Moves on in the pieces of an opening by `bytes`, which go to `out` unless that is NULL. */
+static void walk(const struct iovec **piece, uint64_t *at, uint64_t bytes, uint8_t *out)
 {
-    uint64_t left = arrival->bytes;
-    uint64_t units = 0;
+    while (bytes > 0) {
+        uint64_t here = (*piece)->iov_len - *at;
+        uint64_t few = here < bytes ? here : bytes;
 
-    for (const struct iovec *piece = arrival->pieces; left > 0; piece += 2, units++) {
-        uint64_t segment = left < arrival->segment ? left : arrival->segment;
-        uint64_t index;
-
-        if (piece[0].iov_len == LIMIT_DATAGRAM || piece[0].iov_len + LIMIT_TRAILER != segment ||
-            !read_trailer(r, piece[1].iov_base, &index) || index != r->next + units)
-            return false;
-        left -= segment;
-    }
-    r->next += units;
-    r->state->counts.value[COUNT_units] += units;
-    r->state->counts.value[COUNT_units_in_place] += units;
-    return true;
-}
-
-/* Copies a trailer that lies anywhere in the pieces, `at` bytes from their start. */
-static void gather_trailer(const struct iovec *piece, uint64_t at, uint8_t trailer[LIMIT_TRAILER])
-{
-    uint64_t done = 0;
-
-    while (at >= piece->iov_len)
-        at -= (piece++)->iov_len;
-    while (done < LIMIT_TRAILER) {
-        uint64_t here = piece->iov_len - at;
-        uint64_t few = here < LIMIT_TRAILER - done ? here : LIMIT_TRAILER - done;
-
-        memcpy(&trailer[done], (uint8_t *)piece->iov_base + at, few);
-        done += few;
-        at = 0;
-        piece++;
+        if (out != NULL) {
+            memcpy(out, (const uint8_t *)(*piece)->iov_base + *at, few);
+            out += few;
+        }
+        bytes -= few;
+        *at += few;
+        if (*at == (*piece)->iov_len) {
+            ++*piece;
+            *at = 0;
+        }
     }
 }
 
-/* Reads the trailers wherever they came down: what is missing between them is lost. The data stays
- * where it is. */
-static void take_displaced(struct receiving *r, const struct arrival *arrival)
+/* Reads the trailers of what an opening received, wherever they came down: what is missing between
+ * them is lost. Data lie in place as long as each unit before was the one that was planned there.
+ */
+static void take_units(struct receiving *r, const struct iovec *piece, uint64_t bytes,
+                       uint64_t segment)
 {
     uint64_t *count = r->state->counts.value;
-    uint64_t end;
+    bool is_in_place = true;
+    uint64_t at = 0;
 
-    for (uint64_t at = 0; at < arrival->bytes; at = end) {
+    for (uint64_t left = bytes; left >= LIMIT_TRAILER; left -= segment) {
         uint8_t trailer[LIMIT_TRAILER];
         uint64_t index;
 
-        end = at + arrival->segment < arrival->bytes ? at + arrival->segment : arrival->bytes;
-        if (end - at < LIMIT_TRAILER)
+        segment = left < segment ? left : segment;
+        is_in_place = is_in_place && at == 0 && piece->iov_len + LIMIT_TRAILER == segment;
+        walk(&piece, &at, segment - LIMIT_TRAILER, NULL);
+        walk(&piece, &at, LIMIT_TRAILER, trailer);
+        if (!read_trailer(r, trailer, &index) || index < r->next) {
+            is_in_place = false;
             continue;
-        gather_trailer(arrival->pieces, end - LIMIT_TRAILER, trailer);
-        if (!read_trailer(r, trailer, &index) || index < r->next)
-            continue;
+        }
+        is_in_place = is_in_place && index == r->next;
         count[COUNT_units]++;
+        count[COUNT_units_in_place] += is_in_place;
         count[COUNT_units_lost] += index - r->next;
         r->next = index + 1;
     }
@@ -476,20 +457,15 @@ static int hand_over(struct receiving *r)
 
 static int take(struct receiving *r, struct msghdr *message, uint64_t bytes)
 {
-    struct arrival arrival = {message->msg_iov, bytes, bytes};
-    int segment;
+    const struct cmsghdr *note = CMSG_FIRSTHDR(message);
+    int segment = (int)bytes;
 
-    for (struct cmsghdr *note = CMSG_FIRSTHDR(message); note; note = CMSG_NXTHDR(message, note)) {
-        if (note->cmsg_level != IPPROTO_UDP || note->cmsg_type != UDP_GRO)
-            continue;
-        memcpy(&segment, CMSG_DATA(note), sizeof segment);
-        arrival.segment = (uint64_t)segment;
-    }
     if (bytes == 0)
         return 0;
+    if (note != NULL && note->cmsg_level == IPPROTO_UDP && note->cmsg_type == UDP_GRO)
+        memcpy(&segment, CMSG_DATA(note), sizeof segment);
     r->state->counts.value[COUNT_bursts]++;
-    if (!take_in_place(r, &arrival))
-        take_displaced(r, &arrival);
+    take_units(r, message->msg_iov, bytes, (uint64_t)segment);
     return hand_over(r);
 }
 
@@ -501,7 +477,6 @@ static int receive_some(struct receiving *r)
         uint8_t room[64];
     } notes[LIMIT_OPENINGS];
     struct mmsghdr messages[LIMIT_OPENINGS];
-    int got;
 
     for (uint32_t d = 0; d < r->openings; d++) {
         messages[d].msg_hdr = (struct msghdr){
@@ -511,14 +486,7 @@ static int receive_some(struct receiving *r)
             .msg_controllen = sizeof notes[d],
         };
     }
-    if (r->openings > 1)
-        got = recvmmsg(r->transport->fd, messages, r->openings, MSG_WAITFORONE, NULL);
-    else
-        got = (int)recvmsg(r->transport->fd, &messages[0].msg_hdr, 0);
-    if (got >= 0 && r->openings == 1) {
-        messages[0].msg_len = (unsigned)got;
-        got = 1;
-    }
+    int got = recvmmsg(r->transport->fd, messages, r->openings, MSG_WAITFORONE, NULL);
     r->state->counts.value[COUNT_system_calls]++;
     for (int d = 0; d < got; d++) {
         if (take(r, &messages[d].msg_hdr, messages[d].msg_len) < 0)
