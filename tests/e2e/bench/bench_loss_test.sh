@@ -4,8 +4,11 @@ set -u
 
 . "$(dirname "$0")/../../support/bench.sh"
 
-for percent in 1 100% x% -1% %; do
-    complains 2 "--loss: '$percent' is not from 0% to 90%" --loss "$percent"
+for percent in 1 100% 91%; do
+    complains 2 "--loss is 90% at most" --loss "$percent"
+done
+for percent in x% -1% % 101%; do
+    complains 2 "--loss: '$percent' is not a share" --loss "$percent"
 done
 
 complains 2 "--loss: udp-limit does not repeat what is lost" --loss 1% --transport zcrp,udp-limit

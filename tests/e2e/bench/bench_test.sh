@@ -62,7 +62,6 @@ complains 2 "--window: '0' is not a number from 1 on" --window 0
 complains 2 "--buffers: '3G' is not a number from 1 to 2147483647" --buffers 3G
 complains 2 "--mtu: '575' is not a number from 576" --netns --mtu 575
 complains 2 "--timeout: '0' is not a number of seconds" --timeout 0
-complains 2 "--tcp-cc: '' is not the name" --tcp-cc ''
 check "short options" "$bench" -t zcrp -s 1K -n 9 -r 1 -v -q
 
 # talks LINE : what listens at $port says nothing but this.

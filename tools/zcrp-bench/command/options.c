@@ -103,9 +103,8 @@ static const struct argument_row rows[] = {
                   DECIDES),
     ARGUMENT("mtu", 0, NUMBER, AT(mtu), 576, 65535, "BYTES",
              "the MTU of the link that --netns lays (1500)", DECIDES),
-    ARGUMENT("loss", 0, OTHER, 0, 0, 0, "PERCENT%",
-             "lose packets at random at both ends' sockets, as in 1% (0%)", .read = values_loss,
-             DECIDES),
+    ARGUMENT("loss", 0, SHARE, AT(loss), 0, 0, "PERCENT%",
+             "lose packets at random at both ends' sockets, as in 1%, 90% at most (0%)", DECIDES),
     ARGUMENT(
         "pin", 0, OTHER, 0, 0, 0, "A,B",
         "cores of the sending and the receiving end; with --listen or --connect this end's core "
@@ -135,19 +134,18 @@ static const struct argument_row rows[] = {
     ARGUMENT("congestion", 0, NAME, SETTING(congestion), 0, 0, "NAME",
              "ZCRP's congestion control: bbr, cubic, reno, none (bbr)", .names = congestion_names,
              .wanted = "none, reno, cubic or bbr", DECIDES),
-    ARGUMENT("tcp-cc", 0, OTHER, 0, 0, 0, "NAME",
-             "congestion control of plain tcp and tls; default: the machine's (the best)",
-             .read = values_tcp_cc, DECIDES),
+    ARGUMENT("tcp-cc", 0, TEXT, AT(tcp_cc), 0, 0, "NAME",
+             "congestion control of plain tcp and tls; default: the machine's (the best)", DECIDES),
 
     ARGUMENT_HEADING("What comes out:"),
     ARGUMENT("interval", 'i', SECONDS, AT(interval_ns), 1, DAY_MS, "SECONDS",
              "print a line every SECONDS during a measurement", DECIDES),
     ARGUMENT_TRUE("stats", 'S', AT(wants_stats), "print both ends' counters after each measurement",
                   DECIDES),
-    ARGUMENT(
-        "json", 'j', OTHER, 0, 0, 0, "FILE",
-        "write all results to FILE as JSON; without FILE to standard output, instead of the table",
-        .read = values_json, .is_optional = true, DECIDES),
+    ARGUMENT("json", 'j', TEXT, AT(json), 0, 0, "FILE",
+             "write all results to FILE as JSON; without FILE to standard output, instead of the "
+             "table",
+             .is_optional = true, DECIDES),
     ARGUMENT("key-log", 0, TEXT, AT(key_log), 0, 0, "FILE",
              "with --keys, append the secrets of ZCRP's connections at this end to FILE, so that "
              "captures can be decrypted"),
@@ -287,6 +285,7 @@ static int check(const struct options *options)
          "--keys is of connections, which carry AAL5 over UDP only: --channel aal5-udp"},
         {settings->channel == CARRIER_MAPPED && options->peers == 0,
          "--channel mapped has messages of connections: it needs --peers"},
+        {options->loss > 0.9, "--loss is 90% at most"},
         {is_memory && settings->loss != 0, "--loss is of sockets: no --channel memory"},
         {is_memory && options->is_netns, "--channel memory is for ends of one host: no --netns"},
         {options->key_log != NULL && !options->has_keys && !is_listening, "--key-log needs --keys"},
@@ -359,6 +358,9 @@ int options_parse(struct options *options, int argc, char **argv)
     status = arguments_read_all(&table, options, argc, argv);
     if (status != 0)
         return status;
+    if (has(options, "json") && options->json == NULL)
+        options->json = "-";
+    options->settings.loss = (uint64_t)(options->loss * LOSS_WHOLE);
     options->settings.is_spinless = options->is_spinless;
     options->settings.has_keys = options->has_keys;
     options->settings.is_duplex = options->is_duplex;

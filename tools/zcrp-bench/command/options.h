@@ -49,6 +49,7 @@ struct options {
     bool is_spinless; /* see settings */
     bool has_keys;
 
+    double loss;       /* share of packets that sockets lose, in addition */
     bool is_netns;     /* alone: each end in a network namespace of its own */
     uint64_t mtu;      /* of the link between them; 0: the usual */
     int cores[2];      /* of the sending and the receiving end, or PIN_NONE */
@@ -91,11 +92,8 @@ uint64_t options_slots(const struct options *options, uint64_t size, uint64_t co
 int values_transport(void *place, const char *text); /* zcrp,tcp:cubic,peers */
 int values_size(void *place, const char *text);      /* 64,1K..1M*4 */
 int values_pin(void *place, const char *text);       /* 0,1 */
-int values_loss(void *place, const char *text);      /* 1% */
-int values_tcp_cc(void *place, const char *text);    /* cubic */
 int values_listen(void *place, const char *text);    /* HOST:PORT; NULL is any address */
 int values_connect(void *place, const char *text);
-int values_json(void *place, const char *text); /* a file; NULL is standard output */
 
 /* `zcrp-bench doctor`: writes to standard output what of this machine's set-up limits ZCRP, and
  * what to do about it. Changes nothing. 0, or -1 with a complaint if UDP does not work, or it

@@ -8,8 +8,6 @@
 #include "common/complain.h"
 #include "common/quantity.h"
 
-enum { MAX_LOSS = 90 }; /* percent */
-
 /* Calls `add` for each entry of a comma-separated list. */
 static int read_list(struct options *options, const char *text,
                      int (*add)(struct options *options, const char *entry))
@@ -167,28 +165,6 @@ int values_pin(void *place, const char *text)
     return read_list(options, text, add_core);
 }
 
-int values_loss(void *place, const char *text)
-{
-    struct options *options = place;
-    char *end;
-    double percent = strtod(text, &end);
-
-    if (end == text || strcmp(end, "%") != 0 || !(percent >= 0 && percent <= (double)MAX_LOSS))
-        return complain("--loss: '%s' is not from 0%% to %d%%", text, MAX_LOSS);
-    options->settings.loss = (uint64_t)(percent / 100 * (double)LOSS_WHOLE);
-    return 0;
-}
-
-int values_tcp_cc(void *place, const char *text)
-{
-    struct options *options = place;
-
-    if (*text == '\0' || strlen(text) >= MANNER_NAME || strpbrk(text, " \n") != NULL)
-        return complain("--tcp-cc: '%s' is not the name of a congestion control", text);
-    options->tcp_cc = text;
-    return 0;
-}
-
 static int set_end(struct options *options, const char *text, enum options_mode mode)
 {
     if (options->mode != OPTIONS_ALONE)
@@ -207,12 +183,4 @@ int values_listen(void *place, const char *text)
 int values_connect(void *place, const char *text)
 {
     return set_end(place, text, OPTIONS_CONNECT);
-}
-
-int values_json(void *place, const char *text)
-{
-    struct options *options = place;
-
-    options->json = text != NULL ? text : "-";
-    return 0;
 }

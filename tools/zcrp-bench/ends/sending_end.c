@@ -455,6 +455,8 @@ static void show_progress(const struct sending_end *end, const struct results *r
     char size[QUANTITY_ROOM];
     char rate[QUANTITY_ROOM];
 
+    if (all == 1)
+        return;
     quantity_bytes(size, last->size);
     quantity_figure(rate, run_figure(last, FIGURE_GBIT_PER_S));
     progress_show("%zu of %zu, about %.0f s left: %s, messages of %s: %s Gbit/s", done, all,

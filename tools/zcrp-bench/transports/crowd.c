@@ -8,8 +8,7 @@
  * With --duplex as many messages come back, at once and over the same connections. A way is one
  * direction of a connection: connection c has way c there and, with --duplex, way c + peers back.
  * Each way has `depth` slots of the job's memory. All jobs have messages of one size, so what is
- * posted for one job and not used there is for the next. A process has one crowd, and takes the
- * connections along when it ends. */
+ * posted for one job and not used there is for the next. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
@@ -33,8 +33,9 @@ enum {
 /* One direction of a connection. */
 struct way {
     struct zcrp_entity *entity; /* ZCRP: the half of the connection */
-    struct zcrp_msg **idle;     /* messages that wait for their turn: a stack */
-    uint64_t idle_count;
+    struct zcrp_msg **message;  /* all, */
+    struct zcrp_msg **idle;     /* and those that wait for their turn: a stack */
+    uint64_t message_count, idle_count;
     bool is_busy;  /* TCP: with a message to send */
     uint64_t at;   /* bytes of the message under way */
     uint64_t slot; /* that it has */
@@ -99,31 +100,40 @@ static int raise_limit(uint64_t count)
                     (unsigned long long)count, (unsigned long long)wanted);
 }
 
+static void free_crowd(struct crowd *crowd)
+{
+    if (crowd->epoll >= 0)
+        close(crowd->epoll);
+    free(crowd->peer_bytes);
+    free(crowd->way);
+    free(crowd->connection);
+    free(crowd->fd);
+    free(crowd);
+}
+
 /* Both ends' beginning. NULL with a complaint. */
 static struct crowd *make_crowd(struct transport *transport, bool is_listening)
 {
     uint64_t count = transport->settings->peers;
-    struct crowd *crowd = calloc(1, sizeof *crowd);
+    struct crowd *crowd = raise_limit(count) < 0 ? NULL : calloc(1, sizeof *crowd);
 
-    record_mark();
-    transport->state = crowd;
-    if (raise_limit(count) < 0)
+    if (crowd == NULL)
         return NULL;
-    if (crowd != NULL) {
-        crowd->peers = count;
-        crowd->ways = transport->settings->is_duplex != 0 ? 2 * count : count;
-        crowd->is_sender = is_listening == transport->is_back;
-        crowd->epoll = epoll_create1(EPOLL_CLOEXEC);
-        crowd->peer_bytes = calloc(count, sizeof *crowd->peer_bytes);
-        crowd->way = calloc(crowd->ways, sizeof *crowd->way);
-        crowd->connection = calloc(count, sizeof(struct zcrp_connection *));
-        crowd->fd = calloc(count, sizeof *crowd->fd);
-    }
-    if (crowd != NULL && crowd->epoll >= 0 && crowd->peer_bytes != NULL && crowd->way != NULL &&
+    crowd->peers = count;
+    crowd->ways = transport->settings->is_duplex != 0 ? 2 * count : count;
+    crowd->is_sender = is_listening == transport->is_back;
+    crowd->epoll = epoll_create1(EPOLL_CLOEXEC);
+    crowd->peer_bytes = calloc(count, sizeof *crowd->peer_bytes);
+    crowd->way = calloc(crowd->ways, sizeof *crowd->way);
+    crowd->connection = calloc(count, sizeof(struct zcrp_connection *));
+    crowd->fd = calloc(count, sizeof *crowd->fd);
+    record_mark();
+    if (crowd->epoll >= 0 && crowd->peer_bytes != NULL && crowd->way != NULL &&
         crowd->connection != NULL && crowd->fd != NULL)
-        return crowd;
+        return transport->state = crowd;
     complain("no memory or no descriptor for %llu peers: %s", (unsigned long long)count,
              strerror(errno));
+    free_crowd(crowd);
     return NULL;
 }
 
@@ -270,14 +280,17 @@ static int begin_half(const struct transport *transport, const struct job *job, 
 
     half->entity = sends_on(crowd, way) ? zcrp_connection_sender(connection)
                                         : zcrp_connection_receiver(connection);
+    half->message = calloc(job->depth, sizeof(struct zcrp_msg *));
     half->idle = calloc(job->depth, sizeof(struct zcrp_msg *));
     int fd = zcrp_descriptor(half->entity);
-    if (fd < 0 || half->idle == NULL || epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+    if (fd < 0 || half->message == NULL || half->idle == NULL ||
+        epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
         return by_zcrp_failed("a descriptor", fd < 0 ? fd : ZCRP_ERROR_SYSTEM);
     for (uint64_t i = 0; i < job->depth; i++) {
         struct zcrp_msg *message = make_message(transport, job, way, i);
         int code = message != NULL ? ZCRP_OK : ZCRP_ERROR_MEMORY;
 
+        half->message[half->message_count++] = message;
         if (sends_on(crowd, way))
             half->idle[half->idle_count++] = message;
         else if (code == ZCRP_OK)
@@ -346,15 +359,37 @@ static void by_zcrp_count(struct transport *transport, struct counts *counts)
 {
     const struct crowd *crowd = transport->state;
 
-    counts->is_known = true;
     for (uint64_t way = 0; way < crowd->ways; way++) {
         struct zcrp_stats stats = {0};
 
-        if (crowd->way[way].entity != NULL)
-            zcrp_stats(crowd->way[way].entity, &stats);
+        zcrp_stats(crowd->way[way].entity, &stats);
         const struct counts half = counts_of_stats(&stats);
-        counts_add(counts, &half);
+        if (way == 0)
+            *counts = half;
+        else
+            counts_add(counts, &half);
     }
+}
+
+/* Connections first: what is posted is the library's until then. */
+static void by_zcrp_close(struct transport *transport)
+{
+    struct crowd *crowd = transport->state;
+
+    if (crowd == NULL)
+        return;
+    (void)zcrp_listener_close(crowd->listener);
+    for (uint64_t i = 0; i < crowd->peers; i++)
+        (void)zcrp_connection_close(crowd->connection[i]);
+    for (uint64_t way = 0; way < crowd->ways; way++) {
+        struct way *half = &crowd->way[way];
+
+        for (uint64_t i = 0; i < half->message_count; i++)
+            zcrp_free_msg(half->message[i]);
+        free(half->message);
+        free(half->idle);
+    }
+    free_crowd(crowd);
 }
 
 static const struct crowd_calls by_zcrp_calls = {by_zcrp_begin, by_zcrp_fill, by_zcrp_serve};
@@ -372,6 +407,7 @@ const struct transport_kind crowd_zcrp = {
     .receive = crowd_run,
     .count = by_zcrp_count,
     .fairness = crowd_fairness,
+    .close = by_zcrp_close,
 };
 
 /* ---- connections of TCP: sockets that do not block ----
@@ -527,6 +563,19 @@ static int by_tcp_serve(struct crowd *crowd, uint64_t peer)
     return 0;
 }
 
+static void by_tcp_close(struct transport *transport)
+{
+    struct crowd *crowd = transport->state;
+
+    if (crowd == NULL)
+        return;
+    for (uint64_t i = 0; i < crowd->peers; i++) {
+        if (crowd->fd[i] > 0)
+            close(crowd->fd[i]);
+    }
+    free_crowd(crowd);
+}
+
 static const struct crowd_calls by_tcp_calls = {by_tcp_begin, by_tcp_fill, by_tcp_serve};
 
 const struct transport_kind crowd_tcp = {
@@ -541,4 +590,5 @@ const struct transport_kind crowd_tcp = {
     .send = crowd_run,
     .receive = crowd_run,
     .fairness = crowd_fairness,
+    .close = by_tcp_close,
 };
