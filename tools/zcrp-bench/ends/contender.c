@@ -89,25 +89,18 @@ static size_t manner_list(const char *variant, struct manner manners[MANNERS_MAX
     return count;
 }
 
-struct manner contender_manner(const struct choice *choice)
-{
-    struct manner manners[MANNERS_MAX] = {0};
-    bool is_best = strcmp(choice->variant, MANNER_BEST) == 0;
-
-    if (choice->kind->has_manners)
-        (void)manner_list(is_best ? MANNER_DEFAULT : choice->variant, manners);
-    return manners[0];
-}
-
-/* For round trips, and of crowds, the best manner is not looked for. */
+/* For round trips, and of crowds, the best manner is not looked for: then it is the machine's
+ * congestion control, with whole writes. */
 static size_t list_for(const struct choice *choice, enum contender_use use, bool is_crowd,
                        struct manner manners[MANNERS_MAX])
 {
+    bool is_best = strcmp(choice->variant, MANNER_BEST) == 0;
+
     if (!choice->kind->has_manners || use == CONTENDER_BACK)
         return 1;
     if (use == CONTENDER_THERE && !is_crowd)
         return manner_list(choice->variant, manners);
-    manners[0] = contender_manner(choice);
+    (void)manner_list(is_best ? MANNER_DEFAULT : choice->variant, manners);
     return 1;
 }
 

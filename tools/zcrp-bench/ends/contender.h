@@ -42,10 +42,6 @@ enum contender_use {
     CONTENDER_PING,  /* round trips: one manner, and a channel back where one is needed */
 };
 
-/* The only manner of a choice where the best is not looked for: the one that it names, else the
- * machine's congestion control and whole writes. */
-struct manner contender_manner(const struct choice *choice);
-
 /* Opens all channels; `plain` has their kind, settings and control. `number` counts channels, and
  * is moved on. 0, or -1 with a complaint; then contender_close is left. */
 int contender_open(struct contender *contender, const struct choice *choice, enum contender_use use,
