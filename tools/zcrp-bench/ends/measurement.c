@@ -168,12 +168,17 @@ static int job_failed(struct sending_end *end)
     return -1;
 }
 
-/* Content that differs is complained of, but does not end the run. */
-static void check_verdict(const struct run *run, const struct job *job,
-                          const struct transport *transport)
+/* What verification came to, at the end that has received (of round trips nothing is verified).
+ * Content that differs is complained of, but does not end the run. */
+static void note_verdict(struct run *run, struct job *job, const struct transport *transport)
 {
+    const struct record *end = &run->receiver;
+
+    run->verdict = (enum verdict)end->verdict;
     if (run->verdict != VERDICT_DIFFERENT)
         return;
+    job->message = end->message;
+    job->offset = end->offset;
     progress_clear();
     job_complain(job, transport->kind->name);
 }
@@ -218,7 +223,7 @@ static int run_there(struct sending_end *end, struct transport *transport, struc
     course_begin(&job->course);
     if (transport->kind->send(transport, job) < 0)
         return job_failed(end);
-    if (record_hear(&end->control, &run->receiver, job, &run->verdict) < 0)
+    if (record_hear(&end->control, &run->receiver) < 0)
         return -1;
     record_end(&run->sender, transport, job);
     run->seconds = wall_s(&run->receiver);
@@ -229,20 +234,14 @@ static int run_there(struct sending_end *end, struct transport *transport, struc
 static int run_back(struct sending_end *end, struct transport *transport, struct job *job,
                     struct run *run)
 {
-    enum verdict unknown;
-    struct job others = *job;
-
     record_begin(&run->receiver, transport);
     if (control_say(&end->control, "go") < 0)
         return -1;
     if (transport->kind->receive(transport, job) < 0)
         return job_failed(end);
     record_end(&run->receiver, transport, job);
-    if (record_hear(&end->control, &run->sender, &others, &unknown) < 0)
-        return -1;
     run->seconds = wall_s(&run->receiver);
-    run->verdict = job_verdict(job);
-    return 0;
+    return record_hear(&end->control, &run->sender);
 }
 
 /* There and back. */
@@ -259,7 +258,7 @@ static int run_trips(struct sending_end *end, struct contender *contender, struc
         return job_failed(end);
     record_end(&run->sender, there, job);
     run->seconds = wall_s(&run->sender);
-    return record_hear(&end->control, &run->receiver, job, &run->verdict);
+    return record_hear(&end->control, &run->receiver);
 }
 
 /* Of the crowd's connections: of both directions if messages go both ways. */
@@ -306,7 +305,7 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
     run->flows = job->ways;
     run->fairness = fairness_of(run);
     name_channel(run, transport);
-    check_verdict(run, job, transport);
+    note_verdict(run, job, transport);
     return 0;
 }
 

@@ -82,7 +82,7 @@ static int measure_there(struct receiving_end *end, struct transport *transport,
         end->is_different = true;
         job_complain(job, transport->kind->name);
     }
-    return record_say(&end->control, &record, job);
+    return record_say(&end->control, &record);
 }
 
 /* This end sends, when the other end says so. */
@@ -97,7 +97,7 @@ static int measure_back(struct receiving_end *end, struct transport *transport, 
     if (transport->kind->send(transport, job) < 0)
         return -1;
     record_end(&record, transport, job);
-    return record_say(&end->control, &record, job);
+    return record_say(&end->control, &record);
 }
 
 /* Whether channel `number`, and the one back, can be used for round trips. */
@@ -126,7 +126,7 @@ static int pong(struct receiving_end *end, size_t number, const struct job *job)
     if (there->kind->pong(there, back, job) < 0)
         return -1;
     record_end(&record, there, job);
-    return record_say(&end->control, &record, job);
+    return record_say(&end->control, &record);
 }
 
 static int obey_measure(struct receiving_end *end)

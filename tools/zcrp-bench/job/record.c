@@ -77,15 +77,11 @@ const char *const counts_texts[COUNTS] = {
 
 struct counts counts_of_stats(const struct zcrp_stats *stats)
 {
-    return (struct counts){
-        .is_known = true,
-        .value =
-            {
-#define COUNT_VALUE(name, text) stats->name,
-                ZCRP_STATS(COUNT_VALUE)
-#undef COUNT_VALUE
-            },
-    };
+    struct counts counts = {.is_known = true};
+
+    _Static_assert(sizeof *stats == sizeof counts.value, "statistics are counts, in their order");
+    memcpy(counts.value, stats, sizeof counts.value);
+    return counts;
 }
 
 /* The same for all flows between two ends. */
@@ -212,59 +208,21 @@ void record_end(struct record *record, struct transport *transport, const struct
     record->counts = counts_since(&after, &record->counts);
     if (transport->kind->fairness != NULL)
         note_peers(record, transport, job);
+    record->verdict = job_verdict(job);
+    record->message = job->message;
+    record->offset = job->offset;
 }
 
-/* What is told of it: every number of the record, and what verification came to. */
-struct told {
-    uint64_t wall_ns, cpu_ns, calls, peak_bytes;
-    uint64_t verdict, message, offset;
-    uint64_t fairness; /* in parts of PARTS */
-    uint64_t threads, peer_bytes;
-    uint64_t is_known, counts[COUNTS];
-};
+_Static_assert(sizeof(struct record) % WORD_BYTES == 0, "a record is an array of words");
 
-enum { PARTS = 1000000000 };
-
-int record_say(struct control *control, const struct record *record, const struct job *job)
+int record_say(struct control *control, const struct record *record)
 {
-    struct told told = {
-        .wall_ns = (uint64_t)record->watch.wall_ns,
-        .cpu_ns = (uint64_t)record->watch.cpu_ns,
-        .calls = record->allocations.calls,
-        .peak_bytes = record->allocations.peak_bytes,
-        .verdict = job_verdict(job),
-        .message = job->message,
-        .offset = job->offset,
-        .fairness = (uint64_t)(record->fairness * PARTS),
-        .threads = record->threads,
-        .peer_bytes = record->peer_bytes,
-        .is_known = record->counts.is_known,
-    };
-
-    memcpy(told.counts, record->counts.value, sizeof told.counts);
-    return control_say_numbers(control, "result", &told, sizeof told);
+    return control_say_numbers(control, "result", record, sizeof *record);
 }
 
-int record_hear(struct control *control, struct record *record, struct job *job,
-                enum verdict *verdict)
+int record_hear(struct control *control, struct record *record)
 {
-    struct told told;
-
-    if (control_expect_numbers(control, "result", &told, sizeof told) < 0)
+    if (control_expect_numbers(control, "result", record, sizeof *record) < 0)
         return -1;
-    if (told.verdict >= VERDICTS)
-        return complain("the listening end says nonsense");
-    *record = (struct record){
-        .watch = {.wall_ns = (int64_t)told.wall_ns, .cpu_ns = (int64_t)told.cpu_ns},
-        .allocations = {.calls = told.calls, .peak_bytes = told.peak_bytes},
-        .counts = {.is_known = told.is_known != 0},
-        .fairness = (double)told.fairness / PARTS,
-        .threads = told.threads,
-        .peer_bytes = told.peer_bytes,
-    };
-    memcpy(record->counts.value, told.counts, sizeof told.counts);
-    *verdict = (enum verdict)told.verdict;
-    job->message = told.message;
-    job->offset = told.offset;
-    return 0;
+    return record->verdict < VERDICTS ? 0 : complain("the listening end says nonsense");
 }

@@ -39,7 +39,7 @@ enum count {
 };
 
 struct counts {
-    bool is_known;
+    uint64_t is_known; /* 0 or 1 */
     uint64_t value[COUNTS];
 };
 
@@ -71,6 +71,7 @@ struct allocations {
 
 struct transport;
 
+/* Every field has eight bytes: the listening end tells a record as it is. */
 struct record {
     struct watch watch; /* between begin: the start; after end: what passed */
     struct counts counts;
@@ -80,6 +81,9 @@ struct record {
     double fairness;     /* Jain's index of what came by each connection; 0: nothing came */
     uint64_t threads;    /* of the process, beside the program's one */
     uint64_t peer_bytes; /* resident memory for each connection, without the messages' */
+
+    /* What verification came to: enum verdict, and the first difference. */
+    uint64_t verdict, message, offset;
 };
 
 void record_begin(struct record *record, struct transport *transport);
@@ -88,11 +92,10 @@ void record_end(struct record *record, struct transport *transport, const struct
 /* The process is about to open its connections: from now on memory is theirs. */
 void record_mark(void);
 
-/* Listening end: tells the record, and what verification came to. 0, or -1 with a complaint. */
-int record_say(struct control *control, const struct record *record, const struct job *job);
+/* Listening end: tells it. 0, or -1 with a complaint. */
+int record_say(struct control *control, const struct record *record);
 
-/* Connecting end: hears it. The first difference goes to *job. 0, or -1 with a complaint. */
-int record_hear(struct control *control, struct record *record, struct job *job,
-                enum verdict *verdict);
+/* Connecting end: hears it. 0, or -1 with a complaint. */
+int record_hear(struct control *control, struct record *record);
 
 #endif

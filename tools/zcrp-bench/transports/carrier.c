@@ -1,6 +1,9 @@
 #include "zcrp-bench/transports/carrier.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -56,6 +59,48 @@ int udp_connect(struct transport *transport, int port)
     if (transport->fd < 0)
         return udp_failed(transport, "connect", transport->fd);
     return zcrp_udp_port(transport->fd);
+}
+
+ssize_t udp_send(int fd, struct iovec *pieces, size_t count, size_t bytes, size_t segment)
+{
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = count};
+    uint16_t size = (uint16_t)segment;
+    union udp_note note = {0};
+
+    if (bytes > segment) {
+        message.msg_control = &note;
+        message.msg_controllen = CMSG_SPACE(sizeof size);
+        note.head.cmsg_level = IPPROTO_UDP;
+        note.head.cmsg_type = UDP_SEGMENT;
+        note.head.cmsg_len = CMSG_LEN(sizeof size);
+        memcpy(CMSG_DATA(&note.head), &size, sizeof size);
+    }
+    return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+size_t udp_segment(struct msghdr *message, size_t bytes)
+{
+    const struct cmsghdr *note = CMSG_FIRSTHDR(message);
+    int segment;
+
+    if (note == NULL || note->cmsg_level != IPPROTO_UDP || note->cmsg_type != UDP_GRO)
+        return bytes;
+    memcpy(&segment, CMSG_DATA(note), sizeof segment);
+    return (size_t)segment;
+}
+
+enum { USUAL_BUFFER = 4 << 20 };
+
+void udp_grow(int fd, int plain, int force, uint64_t bytes)
+{
+    int size = bytes != 0 && bytes < INT_MAX / 2 ? (int)bytes : USUAL_BUFFER;
+    int now = 0; /* as the kernel counts: twice */
+    socklen_t length = sizeof now;
+
+    if (getsockopt(fd, SOL_SOCKET, plain, &now, &length) == 0 && now >= 2 * size)
+        return;
+    if (setsockopt(fd, SOL_SOCKET, force, &size, sizeof size) < 0)
+        setsockopt(fd, SOL_SOCKET, plain, &size, sizeof size);
 }
 
 enum { USUAL_VCI = 32 };

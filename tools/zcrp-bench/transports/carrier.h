@@ -1,8 +1,10 @@
 /* The channels below ZCRP, as --channel names them: UDP, the peer's memory, AAL5 over a raw socket,
- * or AAL5 over UDP; the options of ZCRP's entities on them; and the UDP sockets of udp-limit.
- * Sockets are opened through the library. */
+ * or AAL5 over UDP; the options of ZCRP's entities on them; and the UDP sockets of udp-limit and
+ * quic. Sockets are opened through the library. */
 #ifndef BENCH_CARRIER_H
 #define BENCH_CARRIER_H
+
+#include <sys/socket.h>
 
 #include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/transport.h"
@@ -13,6 +15,26 @@
 int udp_offer(struct transport *transport);
 int udp_accept(struct transport *transport, int port);
 int udp_connect(struct transport *transport, int port);
+
+/* Bursts of datagrams, which the kernel cuts and gathers, for kinds that have these sockets. */
+
+/* Room for one number of the kernel's. */
+union udp_note {
+    struct cmsghdr head; /* aligns */
+    uint8_t room[CMSG_SPACE(sizeof(int))];
+};
+
+/* Sends the pieces, `bytes` bytes all together, as datagrams of `segment` bytes, the last of which
+ * may be shorter. As sendmsg. */
+ssize_t udp_send(int fd, struct iovec *pieces, size_t count, size_t bytes, size_t segment);
+
+/* The bytes of each datagram but the last among the `bytes` that one call has received, with a
+ * note. */
+size_t udp_segment(struct msghdr *message, size_t bytes);
+
+/* Grows the socket's buffer to so many bytes, 0: as many as the library asks for. `force` is for
+ * processes that may pass the system's limit. What is that large already is left alone. */
+void udp_grow(int fd, int plain, int force, uint64_t bytes);
 
 /* Complains that the transport cannot do `what`, because of a code of the library. -1. */
 int udp_failed(const struct transport *transport, const char *what, int code);

@@ -9,7 +9,6 @@
  * Units are numbered through the whole job; a trailer, and a credit, says which job and unit it is.
  * If credit does not come, units were lost: after a pause the sending end goes on without. */
 #include <errno.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
@@ -42,7 +41,7 @@ struct limit_state {
 
 /* ---- the channel: sockets and settings as ZCRP has them ---- */
 
-enum { DEFAULT_BUFFER = 4 << 20, UDP4_HEADS = 28, UDP6_HEADS = 48, GRAIN = 32 };
+enum { UDP4_HEADS = 28, UDP6_HEADS = 48, GRAIN = 32 };
 
 static int limit_broken(const char *doing)
 {
@@ -69,18 +68,6 @@ static int datagram_bytes(const struct transport *transport)
     return wanted != 0 && wanted < most ? wanted : most;
 }
 
-/* As the library does: a privileged process may pass the system's limit, and what is that large
- * already, in the kernel's doubled figures, is left alone. */
-static void grow_receive_buffer(int fd, uint64_t bytes)
-{
-    int size = bytes != 0 && bytes < INT_MAX / 2 ? (int)bytes : DEFAULT_BUFFER;
-
-    if (option(fd, SOL_SOCKET, SO_RCVBUF) >= 2 * size)
-        return;
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) < 0)
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
-}
-
 /* The variables that the library heeds are for this channel as well. */
 static int start(struct transport *transport)
 {
@@ -95,7 +82,7 @@ static int start(struct transport *transport)
     transport->state = state;
     if (state == NULL)
         return limit_broken("start");
-    grow_receive_buffer(fd, settings->buffer_bytes);
+    udp_grow(fd, SO_RCVBUF, SO_RCVBUFFORCE, settings->buffer_bytes);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &pause, sizeof pause);
     setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
     state->counts.is_known = true;
@@ -222,22 +209,9 @@ static void fill(struct sending *sending, struct burst *burst)
 /* Cut by the kernel. */
 static ssize_t send_whole(int fd, struct burst *burst)
 {
-    union {
-        struct cmsghdr head; /* aligns */
-        uint8_t room[CMSG_SPACE(sizeof(uint16_t))];
-    } note = {0};
-    struct msghdr message = {.msg_iov = burst->pieces, .msg_iovlen = 2 * (size_t)burst->units};
-    uint16_t segment = (uint16_t)burst->segment;
-
-    if (burst->units > 1) {
-        message.msg_control = &note;
-        message.msg_controllen = sizeof note;
-        note.head.cmsg_level = IPPROTO_UDP;
-        note.head.cmsg_type = UDP_SEGMENT;
-        note.head.cmsg_len = CMSG_LEN(sizeof segment);
-        memcpy(CMSG_DATA(&note.head), &segment, sizeof segment);
-    }
-    return sendmsg(fd, &message, MSG_NOSIGNAL) < 0 ? -1 : (ssize_t)burst->units;
+    return udp_send(fd, burst->pieces, 2 * (size_t)burst->units, burst->bytes, burst->segment) < 0
+               ? -1
+               : (ssize_t)burst->units;
 }
 
 /* One by one, in one call; the kernel may take a part, and says so. */
@@ -457,25 +431,17 @@ static int hand_over(struct receiving *r)
 
 static int take(struct receiving *r, struct msghdr *message, uint64_t bytes)
 {
-    const struct cmsghdr *note = CMSG_FIRSTHDR(message);
-    int segment = (int)bytes;
-
     if (bytes == 0)
         return 0;
-    if (note != NULL && note->cmsg_level == IPPROTO_UDP && note->cmsg_type == UDP_GRO)
-        memcpy(&segment, CMSG_DATA(note), sizeof segment);
     r->state->counts.value[COUNT_bursts]++;
-    take_units(r, message->msg_iov, bytes, (uint64_t)segment);
+    take_units(r, message->msg_iov, bytes, udp_segment(message, bytes));
     return hand_over(r);
 }
 
 /* Datagrams of one call; how many, or -1. */
 static int receive_some(struct receiving *r)
 {
-    union {
-        struct cmsghdr head; /* aligns */
-        uint8_t room[64];
-    } notes[LIMIT_OPENINGS];
+    union udp_note notes[LIMIT_OPENINGS];
     struct mmsghdr messages[LIMIT_OPENINGS];
 
     for (uint32_t d = 0; d < r->openings; d++) {

@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "common/complain.h"
+#include "zcrp-bench/transports/carrier.h"
 #include "zcrp-bench/transports/stream.h"
 
 enum {
@@ -95,37 +96,11 @@ static size_t ring_take(struct ring *ring, void *bytes, size_t size)
     return first + rest;
 }
 
-/* ---- datagrams of one connected UDP socket, in bursts, which the kernel cuts and gathers where it
- * can ---- */
-
-/* Room for one number of the kernel's. */
-union note {
-    struct cmsghdr head; /* aligns */
-    uint8_t room[CMSG_SPACE(sizeof(int))];
-};
+/* ---- datagrams of the socket ---- */
 
 static int socket_failed(const char *doing)
 {
     return complain("quic: cannot %s: %s", doing, strerror(errno));
-}
-
-static int open_socket(struct quic_end *end, int buffer)
-{
-    struct peer_address *here = &end->here;
-    int fd = socket(here->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int one = 1;
-
-    end->fd = fd;
-    if (fd < 0)
-        return socket_failed("make a socket");
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer) < 0)
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
-    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof buffer) < 0)
-        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
-    setsockopt(fd, IPPROTO_UDP, UDP_GRO, &one, sizeof one);
-    if (bind(fd, &here->any, here->length) == 0 && getsockname(fd, &here->any, &here->length) == 0)
-        return 0;
-    return socket_failed("bind");
 }
 
 /* Sends datagrams of `size` bytes, the last of which may be shorter, of `bytes` in all; waits while
@@ -133,19 +108,8 @@ static int open_socket(struct quic_end *end, int buffer)
 static int send_burst(int fd, const uint8_t *burst, size_t bytes, size_t size)
 {
     struct iovec piece = {(void *)burst, bytes};
-    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
-    uint16_t segment = (uint16_t)size;
-    union note note = {0};
 
-    if (bytes > size) {
-        message.msg_control = &note;
-        message.msg_controllen = CMSG_SPACE(sizeof segment);
-        note.head.cmsg_level = IPPROTO_UDP;
-        note.head.cmsg_type = UDP_SEGMENT;
-        note.head.cmsg_len = CMSG_LEN(sizeof segment);
-        memcpy(CMSG_DATA(&note.head), &segment, sizeof segment);
-    }
-    while (sendmsg(fd, &message, MSG_NOSIGNAL) < 0) {
+    while (udp_send(fd, &piece, 1, bytes, size) < 0) {
         if (errno == ECONNREFUSED)
             return 0;
         if (errno != EINTR)
@@ -159,24 +123,16 @@ static int send_burst(int fd, const uint8_t *burst, size_t bytes, size_t size)
 static ssize_t receive_burst(int fd, uint8_t burst[BURST], size_t *size)
 {
     struct iovec piece = {burst, BURST};
-    union note note = {0};
+    union udp_note note = {0};
     struct msghdr message = {
-        .msg_iov = &piece,
-        .msg_iovlen = 1,
-        .msg_control = &note,
-        .msg_controllen = sizeof note,
-    };
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = &note, .msg_controllen = sizeof note};
     ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT);
-    int segment = 0;
 
     if (got < 0)
         return errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED
                    ? 0
                    : socket_failed("receive");
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    if (head != NULL && head->cmsg_level == IPPROTO_UDP && head->cmsg_type == UDP_GRO)
-        memcpy(&segment, CMSG_DATA(head), sizeof segment);
-    *size = segment > 0 ? (size_t)segment : (size_t)got;
+    *size = udp_segment(&message, (size_t)got);
     return got;
 }
 
@@ -557,50 +513,43 @@ static int work(struct quic_end *end, int wait_ms)
 
 /* ---- the transport ---- */
 
-/* Both ends' beginning: a socket. Its port. */
+/* Both ends' beginning, once the socket is connected. */
 static int start(struct transport *transport)
 {
     struct quic_end *end = calloc(1, sizeof *end);
     uint64_t buffer = transport->settings->buffer_bytes;
+    int fd = transport->fd;
+    int one = 1;
 
     transport->state = end;
     if (end == NULL)
         return complain("quic: no memory");
-    if (peer_address_here(transport->control, 0, &end->here) < 0)
-        return -1;
-    int status = open_socket(end, buffer != 0 ? (int)buffer : STREAM_SOCKET);
-    transport->fd = end->fd;
-    return status < 0 ? -1 : peer_address_port(&end->here);
-}
-
-static int connect_socket(struct transport *transport, int port)
-{
-    struct quic_end *end = transport->state;
-
-    if (peer_address_there(transport->control, port, &end->there) < 0)
-        return -1;
-    if (connect(end->fd, &end->there.any, end->there.length) < 0)
-        return complain("quic: cannot connect: %s", strerror(errno));
-    return 0;
+    udp_grow(fd, SO_RCVBUF, SO_RCVBUFFORCE, buffer);
+    udp_grow(fd, SO_SNDBUF, SO_SNDBUFFORCE, buffer);
+    setsockopt(fd, IPPROTO_UDP, UDP_GRO, &one, sizeof one);
+    end->fd = fd;
+    end->here.length = end->there.length = sizeof end->here.v6;
+    if (getsockname(fd, &end->here.any, &end->here.length) == 0 &&
+        getpeername(fd, &end->there.any, &end->there.length) == 0)
+        return 0;
+    return socket_failed("find its addresses");
 }
 
 static int connect_to(struct transport *transport, int port)
 {
-    int own = start(transport);
+    int own = udp_connect(transport, port);
 
     snprintf(transport->channel, sizeof transport->channel, "quic/aes");
-    if (own < 0 || connect_socket(transport, port) < 0 || begin(transport->state) < 0)
-        return -1;
-    return own;
+    return own < 0 || start(transport) < 0 || begin(transport->state) < 0 ? -1 : own;
 }
 
 static int accept_one(struct transport *transport, int port)
 {
-    struct quic_end *end = transport->state;
     int64_t since = watch_now_ns();
 
-    if (connect_socket(transport, port) < 0)
+    if (udp_accept(transport, port) < 0 || start(transport) < 0)
         return -1;
+    struct quic_end *end = transport->state;
     while (!is_connected(end)) {
         if (work(end, STREAM_PAUSE_MS) < 0 || transport_despair(transport, since) < 0)
             return -1;
@@ -684,7 +633,7 @@ const struct transport_kind transport_quic = {
     .name = "quic",
     .stream = &stream,
     .is_one_way = true,
-    .offer = start,
+    .offer = udp_offer,
     .accept = accept_one,
     .connect = connect_to,
     .meet = meet,

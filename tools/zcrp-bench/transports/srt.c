@@ -9,7 +9,7 @@
 #include "common/complain.h"
 #include "zcrp-bench/transports/stream.h"
 
-enum { NS_A_MILLISECOND = 1000000 };
+enum { NS_A_MILLISECOND = 1000000, USUAL_BUFFER = 4 << 20 /* as ZCRP asks for */ };
 
 struct srt_end {
     SRTSOCKET listener;
@@ -34,7 +34,7 @@ static SRTSOCKET create(const struct transport *transport)
     int buffer = (int)transport->settings->buffer_bytes;
 
     if (buffer == 0)
-        buffer = STREAM_SOCKET;
+        buffer = USUAL_BUFFER;
     if (socket == SRT_INVALID_SOCK || set(socket, SRTO_TRANSTYPE, SRTT_FILE) < 0 ||
         set(socket, SRTO_UDP_SNDBUF, buffer) < 0 || set(socket, SRTO_UDP_RCVBUF, buffer) < 0 ||
         set(socket, SRTO_SNDTIMEO, STREAM_PAUSE_MS) < 0 ||

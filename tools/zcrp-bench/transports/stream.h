@@ -16,7 +16,6 @@
 enum {
     STREAM_PAUSE_MS = 100,
     STREAM_PIECES = 256,
-    STREAM_SOCKET = 4 << 20, /* of the UDP socket below: as ZCRP's */
 };
 
 /* The kind's own. Each moves some bytes, and returns how many; 0 if nothing moved for
