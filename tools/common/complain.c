@@ -1,19 +1,28 @@
 #include "complain.h"
+#include "character.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 static _Thread_local char last[COMPLAIN_ROOM];
 static bool is_silent;
 
-/* What the other end says, or a file is called, is somebody else's, and goes to a terminal. */
+/* The other end's words and the names of files are somebody else's, and go to a terminal. */
 static void replace_controls(char *text)
 {
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7F)
+    size_t left = strlen(text);
+
+    while (left > 0) {
+        size_t shown = character_shown(text, left);
+
+        if (shown == 0)
             *text = '?';
+        text += shown > 0 ? shown : 1;
+        left -= shown > 0 ? shown : 1;
+    }
 }
 
 int complain(const char *format, ...)

@@ -5,9 +5,9 @@
 
 enum { COMPLAIN_ROOM = 400 };
 
-/* Says one line, without a full stop or newline. Longer ones are cut, and control characters, which
- * names and the other end's words may have in them, become '?'. Returns -1, always, so that a
- * failing function can `return complain(...)`. */
+/* Says one line, without a full stop or newline. Longer ones are cut. Names and the other end's
+ * words may have anything in them: each byte that a terminal may not get (character.h) becomes '?'.
+ * Returns -1, always, so that a failing function can `return complain(...)`. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* From now on complaints are kept but not printed: the other end prints them. */

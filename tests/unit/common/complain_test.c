@@ -20,6 +20,18 @@ TEST(complain__has_no_control_characters)
     ck_assert_str_eq(complain_last(), "the other end says '?]0;title??? bl\xc3\xa5'");
 }
 
+/* Terminals that speak UTF-8 obey U+0080 to U+009F, and others these bytes by themselves. */
+TEST(complain__has_none_of_utf8_either)
+{
+    complain_silently();
+    (void)complain("'%s'", "\xc2\x9b"
+                           "2J \xc2\x80 \xc2\xa0 \xc3\x9b \xe2\x82\xac");
+    ck_assert_str_eq(complain_last(), "'??2J ?? \xc2\xa0 \xc3\x9b \xe2\x82\xac'");
+    (void)complain("'%s'", "\x9b"
+                           "2J \xc2 \xe2\x9b \xff");
+    ck_assert_str_eq(complain_last(), "'?2J ? ?? ?'");
+}
+
 TEST(complain__is_cut)
 {
     char text[2 * COMPLAIN_ROOM];

@@ -146,45 +146,6 @@ TEST(escape__table, .rows = ROWS(escapes))
     ck_assert_str_eq(escape(shown, sizeof(shown), text), escapes[_i].shown);
 }
 
-/* Characters that turn the direction of a line (Bidi_Control of Unicode 14), that show nothing
- * (Default_Ignorable_Code_Point), or that end a line. */
-static const struct {
-    uint32_t first, last;
-} unseen[] = {
-    {0x00ad, 0x00ad},   {0x034f, 0x034f},   {0x061c, 0x061c}, {0x115f, 0x1160}, {0x17b4, 0x17b5},
-    {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164},
-    {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},   {0xffa0, 0xffa0}, {0xfff0, 0xfff8}, {0x1bca0, 0x1bca3},
-    {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
-};
-
-static size_t encode(char text[4], uint32_t code)
-{
-    size_t bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-
-    for (size_t i = bytes; i-- > 1; code >>= 6)
-        text[i] = (char)(0x80 | (code & 0x3f));
-    text[0] = (char)(bytes == 1 ? code : (0xf00 >> bytes & 0xff) | code);
-    return bytes;
-}
-
-static bool is_shown(uint32_t code)
-{
-    char text[4], shown[ESCAPED_ROOM];
-    size_t bytes = encode(text, code);
-
-    escape(shown, sizeof shown, (struct text){text, bytes});
-    return strlen(shown) == bytes && memcmp(shown, text, bytes) == 0;
-}
-
-/* Each of them, and neither neighbour. */
-TEST(escape__unseen_characters, .rows = ROWS(unseen))
-{
-    for (uint32_t code = unseen[_i].first; code <= unseen[_i].last; code++)
-        ck_assert_msg(!is_shown(code), "U+%04X is shown", code);
-    ck_assert(is_shown(unseen[_i].first - 1));
-    ck_assert(is_shown(unseen[_i].last + 1));
-}
-
 TEST(escape__little_room)
 {
     char shown[6];
