@@ -250,6 +250,21 @@ rm -rf there/odd
 mkdir -p there/odd/good
 complaint "a directory in the way" 1 "odd/good: cannot be" copies odd localhost:"$place/there"
 rm -rf there/odd
+mkdir -p full/deeper
+echo 1 >full/first
+echo 2 >full/deeper/second
+for target in localhost:"$place/there" there; do
+    from=full
+    [ "$target" != there ] || from=localhost:$place/full
+    echo mine >there/full
+    complaint "a file in a directory's way" 1 "full: cannot be made at the target: Not a directory" \
+        copies --stats "$from" "$target"
+    check "the complaint is the only one: $(cat said)" test "$(wc -l <said)" -eq 1
+    check "the file stays" grep -q mine there/full
+    copies --stats "$from" "$target" >stats 2>said
+    check "all that is not there has failed: $(cat stats)" test "$(counted failed stats)" -eq 3
+    rm there/full
+done
 ln -s "$place" there/odd
 complaint "a link in the way" 1 "odd" copies odd localhost:"$place/there"
 check "nothing is written through it" test ! -e good

@@ -20,7 +20,7 @@
 
 LOAD(asleep)
 
-enum { RECORDS = 4, OUTCOMES_KEPT = 8, PORT_ROOM = 8 };
+enum { RECORDS = 5, OUTCOMES_KEPT = 8, PORT_ROOM = 8 };
 
 static const char secret[] = "secret";
 
@@ -97,6 +97,7 @@ static struct {
     int pending;         /* SEND since the last REPORT */
     size_t lengths[REPORT_MOST];
     uint8_t outcomes[OUTCOMES_KEPT];
+    bool has_text[OUTCOMES_KEPT];
     int outcome_count;
     bool is_over;
 } script;
@@ -207,8 +208,10 @@ static void answer_request(const struct record *request)
     static const struct record list = {.kind = RECORD_LIST}, end = {.kind = RECORD_END};
 
     if (request->kind == RECORD_OUTCOME) {
-        if (script.outcome_count < OUTCOMES_KEPT)
-            script.outcomes[script.outcome_count++] = request->outcome.outcome;
+        if (script.outcome_count == OUTCOMES_KEPT)
+            return;
+        script.has_text[script.outcome_count] = request->outcome.error.length > 0;
+        script.outcomes[script.outcome_count++] = request->outcome.outcome;
     } else if (script.is_silly) {
         answer_records(&list, 1);
     } else if (request->kind == RECORD_LIST) {
@@ -379,6 +382,24 @@ TEST(target__a_file_twice)
     say_end();
     ck_assert_int_eq(run_target(), LINE_FINE);
     ck_assert_int_eq(script.outcome_count, 2);
+}
+
+/* What is in the directory has failed, too, and the one complaint stands for it. */
+TEST(target__a_directory_meets_a_file)
+{
+    write_file("inside/d", "mine");
+    say(entry_of(ENTRY_DIRECTORY, "d", 0, ""));
+    say(entry_of(ENTRY_FILE, "d/small", 1, ""));
+    say(entry_of(ENTRY_DIRECTORY, "d/e", 0, ""));
+    say(entry_of(ENTRY_FILE, "d2", 1, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert_int_eq(script.outcome_count, 3);
+    ck_assert_int_eq(script.outcomes[0], OUTCOME_FAILED);
+    ck_assert(script.has_text[0]);
+    ck_assert_int_eq(script.outcomes[1], OUTCOME_FAILED);
+    ck_assert(!script.has_text[1]);
+    ck_assert_int_eq(script.outcomes[2], OUTCOME_COPIED);
 }
 
 /* ---- a new name ---- */

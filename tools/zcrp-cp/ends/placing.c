@@ -61,7 +61,28 @@ static int place_directory(struct copy_target *target, struct wanted *wanted)
     }
     if (beneath_make_directory(target->wishes->directory, wanted->entry.path.bytes) == 0)
         return keep_directory(target, wanted);
+    memcpy(target->lost, wanted->entry.path.bytes, wanted->entry.path.length + 1);
     return asking_fail_errno(target, wanted, "cannot be made at the target");
+}
+
+/* Is it in the directory that could not be made? A source lists what is in a directory right after
+ * it.
+ */
+static bool is_lost(const struct copy_target *target, const struct text path)
+{
+    size_t length = strlen(target->lost);
+
+    return length > 0 && path.length > length && path.bytes[length] == '/' &&
+           memcmp(path.bytes, target->lost, length) == 0;
+}
+
+/* The complaint of that directory stands for all that is in it. Directories are not counted. */
+static int lose(struct copy_target *target, struct wanted *wanted)
+{
+    if (wanted->entry.type != ENTRY_DIRECTORY)
+        return asking_fail(target, wanted, text_of(""));
+    free(wanted);
+    return 0;
 }
 
 /* False: errno. */
@@ -222,9 +243,10 @@ static int place_file(struct copy_target *target, struct wanted *wanted)
 
 int placing_entry(struct copy_target *target, struct wanted *wanted)
 {
-    return wanted->entry.type == ENTRY_DIRECTORY ? place_directory(target, wanted)
-           : wanted->entry.type == ENTRY_LINK    ? place_link(target, wanted)
-                                                 : place_file(target, wanted);
+    return is_lost(target, wanted->entry.path)     ? lose(target, wanted)
+           : wanted->entry.type == ENTRY_DIRECTORY ? place_directory(target, wanted)
+           : wanted->entry.type == ENTRY_LINK      ? place_link(target, wanted)
+                                                   : place_file(target, wanted);
 }
 
 /* ---- small files ---- */

@@ -69,6 +69,7 @@ struct copy_target {
     struct wanted *pack[PACK_FILES]; /* to be asked for together */
     unsigned pack_count;
     uint64_t pack_bytes;
+    char lost[PATH_MOST + 1];     /* the directory that could not be made last; "": none */
     struct finished *directories; /* the deepest first */
     void *directory_paths;        /* of these: a tree of tsearch(3) */
     unsigned unreported;          /* SEND and CLOSE since the last REPORT */
@@ -89,8 +90,8 @@ int asking_count(struct copy_target *target);
 int asking_report(struct copy_target *target);
 
 /* Tells the user what became of an entry, or the source, which tells its user, and frees the entry.
- * `settled` bytes of it need not cross. It has failed: why, or `what` happened, and errno says why.
- */
+ * `settled` bytes of it need not cross. It has failed: why ("": another complaint stands for it),
+ * or `what` happened, and errno says why. */
 int asking_settle(struct copy_target *target, struct wanted *wanted, enum outcome outcome,
                   uint64_t settled);
 int asking_fail(struct copy_target *target, struct wanted *wanted, struct text why);

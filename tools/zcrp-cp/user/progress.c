@@ -170,6 +170,8 @@ static void print_outcome(const struct progress *progress, struct text path, enu
 {
     char called[NAMED_ROOM], shown[ESCAPED_ROOM], text[4 * TEXT_MOST + 1];
 
+    if (outcome == OUTCOME_FAILED && error.length == 0)
+        return;
     if (outcome == OUTCOME_FAILED) {
         path = location_call(progress->words, progress->word_count, path, called);
         fprintf(stderr, "zcrp-cp: %s: %s\n", escape(shown, sizeof(shown), path),

@@ -50,7 +50,8 @@ void progress_found(struct progress *progress, const struct list_entry *entry);
 void progress_found_all(struct progress *progress);
 void progress_moved(struct progress *progress, uint64_t bytes);
 
-/* A file has ended so; `bytes` of it did not have to cross. */
+/* A file has ended so; `bytes` of it did not have to cross. If it has failed without an error, it
+ * is counted, and another complaint stands for it. */
 void progress_outcome(struct progress *progress, struct text path, enum outcome outcome,
                       struct text error, uint64_t bytes);
 

@@ -138,7 +138,7 @@ struct record {
         struct {
             uint32_t file;
             uint8_t outcome;
-            struct text error;
+            struct text error; /* FAILED, and empty: the directory that it is in has failed */
         } outcome;
         struct list_entry entry;
         struct {
