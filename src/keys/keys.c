@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnutls/abstract.h>
-#include <gnutls/crypto.h>
 #include <gnutls/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,20 +209,6 @@ int zcrp_keys_set_lookup(struct zcrp_keys *keys, zcrp_keys_lookup lookup, void *
     return ZCRP_OK;
 }
 
-size_t identity_find_shared(const struct zcrp_keys *keys, const char *identity, uint8_t *key)
-{
-    for (const struct shared_key *k = keys->shared; k != NULL; k = k->next) {
-        if (strcmp(k->identity, identity) != 0)
-            continue;
-        memcpy(key, k->key, k->bytes);
-        return k->bytes;
-    }
-    if (keys->lookup == NULL)
-        return 0;
-    size_t bytes = keys->lookup(keys->lookup_context, identity, key, ZCRP_KEYS_PSK_MOST);
-    return bytes >= ZCRP_KEYS_PSK_LEAST && bytes <= ZCRP_KEYS_PSK_MOST ? bytes : 0;
-}
-
 /* ---- files ---- */
 
 /* Reads a file that nobody but its owner may read, up to `size` bytes. How many, or a code. */
@@ -309,56 +294,6 @@ int zcrp_keys_log(struct zcrp_keys *keys, const char *path)
     log_close(keys->log);
     keys->log = log;
     return ZCRP_OK;
-}
-
-/* ---- what a signature may be checked with ---- */
-
-enum { RSA_MODULUS_BITS_MOST = 4096, RSA_EXPONENT_BYTES_MOST = 4 };
-
-static bool is_small_rsa(gnutls_pubkey_t key, unsigned int modulus_bits)
-{
-    gnutls_datum_t modulus = {NULL, 0}, exponent = {NULL, 0};
-
-    if (modulus_bits > RSA_MODULUS_BITS_MOST ||
-        gnutls_pubkey_export_rsa_raw2(key, &modulus, &exponent, GNUTLS_EXPORT_FLAG_NO_LZ) < 0)
-        return false;
-    bool is_small = exponent.size <= RSA_EXPONENT_BYTES_MOST;
-    gnutls_free(modulus.data);
-    gnutls_free(exponent.data);
-    return is_small;
-}
-
-static bool has_known_curve(gnutls_pubkey_t key)
-{
-    gnutls_ecc_curve_t curve;
-
-    return gnutls_pubkey_export_ecc_raw2(key, &curve, NULL, NULL, 0) >= 0 &&
-           (curve == GNUTLS_ECC_CURVE_SECP256R1 || curve == GNUTLS_ECC_CURVE_SECP384R1 ||
-            curve == GNUTLS_ECC_CURVE_SECP521R1);
-}
-
-bool identity_has_bounds(gnutls_pubkey_t key)
-{
-    unsigned int bits = 0;
-    int kind = gnutls_pubkey_get_pk_algorithm(key, &bits);
-
-    if (kind == GNUTLS_PK_RSA)
-        return is_small_rsa(key, bits);
-    return kind == GNUTLS_PK_EDDSA_ED25519 || (kind == GNUTLS_PK_ECDSA && has_known_curve(key));
-}
-
-/* A key that was shown: of a certificate, or raw. */
-static bool is_bounded(enum keys_kind kind, const gnutls_datum_t *shown)
-{
-    gnutls_pubkey_t key;
-
-    if (gnutls_pubkey_init(&key) < 0)
-        return false;
-    int code = kind == KEYS_RAW ? gnutls_pubkey_import(key, shown, GNUTLS_X509_FMT_DER)
-                                : gnutls_pubkey_import_x509_raw(key, shown, GNUTLS_X509_FMT_DER, 0);
-    bool is_so = code >= 0 && identity_has_bounds(key);
-    gnutls_pubkey_deinit(key);
-    return is_so;
 }
 
 /* ---- raw public keys ---- */
@@ -519,94 +454,4 @@ int zcrp_keys_certificate(struct zcrp_keys **keys, const char *certificate_file,
     if (name != NULL)
         (void)snprintf(made->name, sizeof(made->name), "%s", name);
     return give(keys, made, take_files(made, certificate_file, key_file, authorities_file));
-}
-
-/* ---- whom this side takes ---- */
-
-bool identity_fingerprint(gnutls_session_t session,
-                          uint8_t fingerprint[ZCRP_KEYS_FINGERPRINT_BYTES])
-{
-    unsigned int count = 0;
-    const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
-
-    return shown != NULL && count > 0 &&
-           gnutls_hash_fast(GNUTLS_DIG_SHA256, shown[0].data, shown[0].size, fingerprint) == 0;
-}
-
-static bool is_pinned(const struct zcrp_keys *keys, gnutls_session_t session)
-{
-    uint8_t fingerprint[ZCRP_KEYS_FINGERPRINT_BYTES];
-
-    if (!identity_fingerprint(session, fingerprint))
-        return false;
-    for (const struct pinned_key *pin = keys->pinned; pin != NULL; pin = pin->next)
-        if (memcmp(pin->fingerprint, fingerprint, sizeof(fingerprint)) == 0)
-            return true;
-    return false;
-}
-
-/* Has the certificate that was shown a name of a host where such names belong? GnuTLS would take
- * the common name of one that has none. */
-static bool has_alternative_name(gnutls_session_t session)
-{
-    unsigned int count = 0;
-    const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
-    gnutls_x509_crt_t certificate;
-    char name[1024];
-    int type = 0;
-
-    if (shown == NULL || count == 0 || gnutls_x509_crt_init(&certificate) < 0)
-        return false;
-    if (gnutls_x509_crt_import(certificate, &shown[0], GNUTLS_X509_FMT_DER) < 0)
-        type = GNUTLS_E_CERTIFICATE_ERROR;
-    bool is_found = false;
-    for (unsigned int i = 0; !is_found && (type >= 0 || type == GNUTLS_E_SHORT_MEMORY_BUFFER);
-         i++) {
-        size_t size = sizeof(name);
-        type = gnutls_x509_crt_get_subject_alt_name(certificate, i, name, &size, NULL);
-        is_found = type == GNUTLS_SAN_DNSNAME || type == GNUTLS_SAN_IPADDRESS;
-    }
-    gnutls_x509_crt_deinit(certificate);
-    return is_found;
-}
-
-static bool is_certified(const struct zcrp_keys *keys, gnutls_session_t session, bool is_listening)
-{
-    const char *purpose = is_listening ? GNUTLS_KP_TLS_WWW_CLIENT : GNUTLS_KP_TLS_WWW_SERVER;
-    gnutls_typed_vdata_st wanted[] = {
-        {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (unsigned char *)purpose},
-        {.type = GNUTLS_DT_DNS_HOSTNAME, .data = (unsigned char *)keys->name},
-    };
-    unsigned int status = 0;
-    bool has_name = keys->name[0] != '\0';
-
-    return gnutls_certificate_verify_peers(session, wanted, has_name ? 2 : 1, &status) >= 0 &&
-           status == 0 && (!has_name || has_alternative_name(session));
-}
-
-/* All keys that a chain shows, because a signature may be checked with each of them. */
-static bool are_bounded(const struct zcrp_keys *keys, gnutls_session_t session)
-{
-    unsigned int count = 0;
-    const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
-
-    for (unsigned int i = 0; shown != NULL && i < count; i++)
-        if (!is_bounded(keys->kind, &shown[i]))
-            return false;
-    return shown != NULL && count > 0;
-}
-
-bool identity_takes_peer(const struct zcrp_keys *keys, gnutls_session_t session, bool is_listening)
-{
-    if (keys->kind != KEYS_SHARED && !are_bounded(keys, session))
-        return false;
-    switch (keys->kind) {
-    case KEYS_SHARED:
-        return true; /* its binder has shown that it has the key */
-    case KEYS_RAW:
-        return is_pinned(keys, session);
-    case KEYS_CERTIFICATE:
-        return is_certified(keys, session, is_listening);
-    }
-    return false;
 }
