@@ -1,16 +1,13 @@
 /* The user's keys: pre-shared ones, raw public ones, and certificates. */
 #include "identity.h"
+#include "key_file.h"
 #include "platform/reason.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <gnutls/abstract.h>
 #include <gnutls/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- what is wrong ---- */
 
@@ -22,32 +19,6 @@ static int say_null(const char *argument)
 static int say_kind(const char *wanted)
 {
     return reason_say(ZCRP_ERROR_ARGUMENT, "keys is of another kind; it has to be of %s", wanted);
-}
-
-static int say_system(const char *path)
-{
-    struct quote q;
-
-    return reason_say(ZCRP_ERROR_SYSTEM, "%s: %s", quote(&q, path), strerror(errno));
-}
-
-/* Others than its owner may use it. */
-static int say_exposed(const char *path, mode_t mode)
-{
-    struct quote q;
-
-    return reason_say(ZCRP_ERROR_EXPOSED,
-                      "%s is open to users other than its owner: its mode is %04o, not 0600",
-                      quote(&q, path), mode & 07777);
-}
-
-/* A file that GnuTLS does not take: it does not tell what the system says of it. */
-static int say_refused(const char *path, int error)
-{
-    struct quote q;
-    const char *why = access(path, R_OK) == 0 ? gnutls_strerror(error) : strerror(errno);
-
-    return reason_say(ZCRP_ERROR_ARGUMENT, "%s: %s", quote(&q, path), why);
 }
 
 /* ---- what a handshake may agree on ---- */
@@ -211,28 +182,6 @@ int zcrp_keys_set_lookup(struct zcrp_keys *keys, zcrp_keys_lookup lookup, void *
 
 /* ---- files ---- */
 
-/* Reads a file that nobody but its owner may read, up to `size` bytes. How many, or a code. */
-static long read_private(const char *path, uint8_t *bytes, size_t size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    struct stat status;
-    struct quote q;
-    ssize_t got = 0;
-    long code = ZCRP_OK;
-
-    if (fd < 0)
-        return say_system(path);
-    bool is_known = fstat(fd, &status) == 0;
-    if (is_known && !S_ISDIR(status.st_mode) && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        code = say_exposed(path, status.st_mode);
-    else if (!is_known || (got = read(fd, bytes, size)) < 0)
-        code = say_system(path);
-    else if ((size_t)got == size)
-        code = reason_say(ZCRP_ERROR_ARGUMENT, "%s has %zu bytes or more", quote(&q, path), size);
-    (void)close(fd);
-    return code == ZCRP_OK ? got : code;
-}
-
 /* "identity:hex digits", as zcrp-keys writes it. */
 static int parse_shared(char *text, struct zcrp_keys **keys)
 {
@@ -264,21 +213,19 @@ static int parse(struct zcrp_keys **keys, char *text, size_t bytes)
 
 int zcrp_keys_read(struct zcrp_keys **keys, const char *path)
 {
-    enum { LARGEST = 1 << 16 };
+    struct key_file file;
     struct quote q;
 
     if (keys == NULL || path == NULL)
         return say_null(keys == NULL ? "keys" : "path");
     *keys = NULL;
-    char *text = calloc(1, LARGEST + 1);
-    if (text == NULL)
-        return ZCRP_ERROR_MEMORY;
-    long bytes = read_private(path, (uint8_t *)text, LARGEST);
-    int code = bytes >= 0 ? parse(keys, text, (size_t)bytes) : (int)bytes;
-    if (bytes >= 0 && reason_of(code) != NULL)
+    int code = key_file_read(&file, path, true);
+    if (code != ZCRP_OK)
+        return code;
+    code = parse(keys, file.text, file.bytes);
+    if (reason_of(code) != NULL)
         (void)reason_say(code, "%s: %s", quote(&q, path), reason_of(code));
-    explicit_bzero(text, LARGEST);
-    free(text);
+    key_file_fini(&file);
     return code;
 }
 
@@ -391,67 +338,70 @@ static bool is_own_bounded(gnutls_certificate_credentials_t own)
     return is_so;
 }
 
-/* OK, or what is wrong with the files before they are read. */
-static int check_files(const char *certificate_file, const char *key_file,
-                       const char *authorities_file)
-{
-    struct stat status;
+enum { KEY, CERTIFICATE, AUTHORITIES, PAPERS }; /* the files, in the order in which they are read */
 
-    if (certificate_file == NULL || key_file == NULL || authorities_file == NULL)
-        return say_null(certificate_file == NULL ? "certificate_file"
-                        : key_file == NULL       ? "key_file"
-                                                 : "authorities_file");
-    if (stat(key_file, &status) != 0)
-        return say_system(key_file);
-    bool is_exposed = (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
-    return is_exposed ? say_exposed(key_file, status.st_mode) : ZCRP_OK;
+static gnutls_datum_t datum_of(const struct key_file *file)
+{
+    return (gnutls_datum_t){(unsigned char *)file->text, (unsigned int)file->bytes};
 }
 
-/* Which of the two files GnuTLS does not take, it does not tell. */
-static int say_refused_pair(const char *certificate_file, const char *key_file, int error)
+static int take_papers(struct zcrp_keys *made, const struct key_file files[PAPERS],
+                       const char *const paths[PAPERS])
 {
-    struct quote certificate, key;
+    const gnutls_datum_t key = datum_of(&files[KEY]), certificate = datum_of(&files[CERTIFICATE]),
+                         authorities = datum_of(&files[AUTHORITIES]);
+    struct quote first, second;
 
-    if (access(certificate_file, R_OK) != 0)
-        return say_refused(certificate_file, error);
-    if (access(key_file, R_OK) != 0)
-        return say_refused(key_file, error);
-    return reason_say(ZCRP_ERROR_ARGUMENT, "%s with the key %s: %s",
-                      quote(&certificate, certificate_file), quote(&key, key_file),
+    if (gnutls_certificate_allocate_credentials(&made->own) < 0)
+        return ZCRP_ERROR_MEMORY;
+    int error = gnutls_certificate_set_x509_trust_mem(made->own, &authorities, GNUTLS_X509_FMT_PEM);
+    if (error < 0)
+        return reason_say(ZCRP_ERROR_ARGUMENT, "%s: %s", quote(&first, paths[AUTHORITIES]),
+                          gnutls_strerror(error));
+    error = gnutls_certificate_set_x509_key_mem(made->own, &certificate, &key, GNUTLS_X509_FMT_PEM);
+    if (error >= 0 && !is_own_bounded(made->own))
+        error = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
+    if (error >= 0)
+        return ZCRP_OK;
+    return reason_say(ZCRP_ERROR_ARGUMENT, "%s with the key %s: %s", /* which one, is not known */
+                      quote(&first, paths[CERTIFICATE]), quote(&second, paths[KEY]),
                       gnutls_strerror(error));
 }
 
-static int take_files(struct zcrp_keys *made, const char *certificate_file, const char *key_file,
-                      const char *authorities_file)
+static int make_certified(struct zcrp_keys **keys, const struct key_file files[PAPERS],
+                          const char *const paths[PAPERS], const char *name)
 {
-    if (gnutls_certificate_allocate_credentials(&made->own) < 0)
+    struct zcrp_keys *made = create(KEYS_CERTIFICATE);
+
+    if (made == NULL)
         return ZCRP_ERROR_MEMORY;
-    int error =
-        gnutls_certificate_set_x509_trust_file(made->own, authorities_file, GNUTLS_X509_FMT_PEM);
-    if (error < 0)
-        return say_refused(authorities_file, error);
-    error = gnutls_certificate_set_x509_key_file(made->own, certificate_file, key_file,
-                                                 GNUTLS_X509_FMT_PEM);
-    if (error >= 0 && !is_own_bounded(made->own))
-        error = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
-    return error < 0 ? say_refused_pair(certificate_file, key_file, error) : ZCRP_OK;
+    if (name != NULL)
+        (void)snprintf(made->name, sizeof(made->name), "%s", name);
+    return give(keys, made, take_papers(made, files, paths));
 }
 
 int zcrp_keys_certificate(struct zcrp_keys **keys, const char *certificate_file,
                           const char *key_file, const char *authorities_file, const char *name)
 {
+    const char *const paths[PAPERS] = {key_file, certificate_file, authorities_file};
+    struct key_file files[PAPERS];
+    int read = 0;
+
     if (keys == NULL)
         return say_null("keys");
     *keys = NULL;
+    if (certificate_file == NULL || key_file == NULL || authorities_file == NULL)
+        return say_null(certificate_file == NULL ? "certificate_file"
+                        : key_file == NULL       ? "key_file"
+                                                 : "authorities_file");
     int code = name != NULL ? check_name("name", name) : ZCRP_OK;
+    while (code == ZCRP_OK && read < PAPERS) {
+        code = key_file_read(&files[read], paths[read], read == KEY);
+        read += code == ZCRP_OK;
+    }
     if (code == ZCRP_OK)
-        code = check_files(certificate_file, key_file, authorities_file);
-    if (code != ZCRP_OK)
-        return code;
-    struct zcrp_keys *made = create(KEYS_CERTIFICATE);
-    if (made == NULL)
-        return ZCRP_ERROR_MEMORY;
-    if (name != NULL)
-        (void)snprintf(made->name, sizeof(made->name), "%s", name);
-    return give(keys, made, take_files(made, certificate_file, key_file, authorities_file));
+        code = make_certified(keys, files, paths, name);
+    while (read > 0)
+        key_file_fini(&files[--read]);
+    return code;
 }

@@ -1,6 +1,7 @@
 #include "log.h"
 
 #include "chain.h"
+#include "key_file.h"
 #include "platform/reason.h"
 
 #include <errno.h>
@@ -19,28 +20,19 @@ struct log {
     _Atomic bool is_broken; /* a line was cut short */
 };
 
-static int say_system(const char *path)
-{
-    struct quote q;
-
-    return reason_say(ZCRP_ERROR_SYSTEM, "%s: %s", quote(&q, path), strerror(errno));
-}
-
 static int check_file(int fd, const char *path)
 {
     struct stat status;
     struct quote q;
 
     if (fstat(fd, &status) != 0)
-        return say_system(path);
+        return key_file_say_system(path);
     if (!S_ISREG(status.st_mode))
         return reason_say(ZCRP_ERROR_ARGUMENT, "%s is no regular file", quote(&q, path));
     if (status.st_uid != geteuid())
         return reason_say(ZCRP_ERROR_EXPOSED, "%s belongs to another user", quote(&q, path));
     if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        return reason_say(ZCRP_ERROR_EXPOSED,
-                          "%s is open to users other than its owner: its mode is %04o, not 0600",
-                          quote(&q, path), status.st_mode & 07777);
+        return key_file_say_exposed(path, status.st_mode);
     return ZCRP_OK;
 }
 
@@ -53,7 +45,7 @@ int log_open(struct log **log, const char *path)
     *log = NULL;
     int fd = open(path, flags, S_IRUSR | S_IWUSR);
     if (fd < 0)
-        return say_system(path);
+        return key_file_say_system(path);
     struct log *made = calloc(1, sizeof(*made));
     if (made != NULL)
         code = check_file(fd, path);

@@ -308,13 +308,65 @@ TEST(explain__keys)
     char file[128];
     snprintf(file, sizeof(file), "%s", made("key.pem", "x", 0600));
     snprintf(text, sizeof(text), "%s: No such file or directory", folder_path("ca.pem"));
-    EXPECT(zcrp_keys_certificate(&none, file, file, folder_path("ca.pem"), NULL),
-           ZCRP_ERROR_ARGUMENT, text);
+    EXPECT(zcrp_keys_certificate(&none, file, file, folder_path("ca.pem"), NULL), ZCRP_ERROR_SYSTEM,
+           text);
     snprintf(text, sizeof(text), "%s: No such file or directory", folder_path("no.pem"));
     EXPECT(zcrp_keys_certificate(&none, file, folder_path("no.pem"), file, NULL), ZCRP_ERROR_SYSTEM,
            text);
     folder_remove();
     zcrp_keys_free(keys);
+}
+static const char *const papers[] = {"certificate.pem", "key.pem", "authorities.pem"};
+
+static void make_papers(void)
+{
+    folder_make();
+    for (int i = 0; i < ROWS(papers); i++)
+        (void)made(papers[i], "x", 0600);
+}
+
+static int read_papers(void)
+{
+    struct zcrp_keys *keys;
+
+    return zcrp_keys_certificate(&keys, folder_path(papers[0]), folder_path(papers[1]),
+                                 folder_path(papers[2]), NULL);
+}
+
+TEST(explain__papers_that_cannot_be_read, .rows = ROWS(papers))
+{
+    char text[600];
+
+    make_papers();
+    ck_assert_int_eq(unlink(folder_path(papers[_i])), 0);
+    ck_assert_int_eq(mkdir(folder_path(papers[_i]), 0700), 0);
+    snprintf(text, sizeof(text), "%s: Is a directory", folder_path(papers[_i]));
+    EXPECT(read_papers(), ZCRP_ERROR_SYSTEM, text);
+    ck_assert_int_eq(errno, EISDIR);
+    folder_remove();
+}
+
+static bool is_root(void)
+{
+    return geteuid() == 0;
+}
+
+/* Not the user who started the program is asked for, but the one whom it acts for. */
+TEST(explain__papers_of_another_user, .rows = ROWS(papers), .needs = is_root)
+{
+    enum { NOBODY = 65534 };
+    char text[600];
+
+    make_papers();
+    ck_assert_int_eq(chown(folder, NOBODY, NOBODY), 0);
+    for (int i = 0; i < ROWS(papers); i++)
+        ck_assert_int_eq(chown(folder_path(papers[i]), i == _i ? 0 : NOBODY, NOBODY), 0);
+    snprintf(text, sizeof(text), "%s: Permission denied", folder_path(papers[_i]));
+    ck_assert_int_eq(seteuid(NOBODY), 0);
+    EXPECT(read_papers(), ZCRP_ERROR_SYSTEM, text);
+    ck_assert_int_eq(errno, EACCES);
+    ck_assert_int_eq(seteuid(0), 0);
+    folder_remove();
 }
 #endif
 
