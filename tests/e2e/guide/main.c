@@ -9,6 +9,25 @@
  * Those that listen tell their port on standard error. */
 #include "guide.c"
 
+/* Options with the keys of this file; NULL: without keys. */
+static struct zcrp_options with_key(const char *path)
+{
+    struct zcrp_options options = {0};
+
+    if (path != NULL)
+        check(path, zcrp_keys_read(&options.keys, path));
+    return options;
+}
+
+static void report(struct zcrp_entity *half)
+{
+    struct zcrp_stats s;
+
+    check("statistics", zcrp_stats(half, &s));
+    printf("%lu messages, %lu of %lu units repeated\n", (unsigned long)s.messages,
+           (unsigned long)s.units_repeated, (unsigned long)s.units);
+}
+
 /* A listener; the keys are those of this file, or none. */
 static struct zcrp_listener *listen_at(const char *port, const char *keys)
 {
