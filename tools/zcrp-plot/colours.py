@@ -12,6 +12,7 @@ OF_TRANSPORTS = {"zcrp": COLOURS[0], "tcp": COLOURS[1], "unix": COLOURS[2], "pip
                  "udp-limit": GREY, "zcrp/memory": COLOURS[6]}
 
 DARK_BACKGROUND = "#0d1117"
+LEAST_CONTRAST = 5  # of a line on it
 COLOUR = re.compile(r"""\b(fill|stroke|color) ?= ?["'](rgb\( *\d+, *\d+, *\d+\)|black)["']""")
 
 
@@ -28,11 +29,28 @@ def of_lines(names):
     return chosen
 
 
+def luminance(colour):
+    """Of "#rrggbb": 0 for black to 1 for white (WCAG 2.2)."""
+    parts = [int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(colour, other):
+    """1 to 21 (WCAG 2.2)."""
+    dark, light = sorted((luminance(colour), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
 def mirrored(red, green, blue):
-    """The same hue, as light on black as it was dark on white; and a little lighter, to be read."""
+    """The same hue, as light on black as it was dark on white; and a little lighter, to be read. Greys may be faint."""
     hue, lightness, saturation = colorsys.rgb_to_hls(red / 255, green / 255, blue / 255)
-    turned = colorsys.hls_to_rgb(hue, min(1, 1 - 0.92 * lightness), saturation)
-    return "#" + "".join(f"{round(255 * part):02x}" for part in turned)
+    lightness = min(1, 1 - 0.92 * lightness)
+    while True:
+        turned = "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, lightness, saturation))
+        if saturation == 0 or contrast(turned, DARK_BACKGROUND) >= LEAST_CONTRAST:
+            return turned
+        lightness += 0.01
 
 
 def with_dark_scheme(svg):
