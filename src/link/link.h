@@ -27,6 +27,7 @@ enum { LINK_HALVES = 2 };
 struct rx {
     bool is_claimed;              /* (m) a thread receives */
     uint32_t unheard;             /* (m) turns in a row in which messages landed as a whole */
+    bool are_whole;               /* (m) what crossed memory last, either way, did so as a whole */
     int receives;                 /* of a sender's arriving turn, at most, */
     instant turned;               /* which ended then; only such a turn looks at these */
     struct moderation moderation; /* (m) of the thread that waits for arrivals */

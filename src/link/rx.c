@@ -150,7 +150,7 @@ static struct peer_news land(struct zcrp_entity *e, const struct transport_turn 
  */
 static bool tell_news(struct zcrp_entity *sender, struct peer_news news)
 {
-    ways_reap(sender); /* what the peer had read by then */
+    ways_reap_wholes(sender); /* what the peer had read by then */
     if (news.is_heard)
         sender_on_peer_heard(sender->machine.sender);
     if (news.has_shown)
@@ -172,7 +172,7 @@ static void hear(struct zcrp_entity *sender, const uint8_t *datagram, size_t siz
 
     if (keyed_hear_handshake(sender, now, datagram, size))
         return;
-    ways_reap(sender); /* what the peer had read when it said this */
+    ways_reap_wholes(sender); /* what the peer had read when it said this */
     sender_receive(sender->machine.sender, now, datagram, size);
     keyed_on_heard(sender);
 }
@@ -194,7 +194,7 @@ static bool hear_memory(struct zcrp_entity *sender, uint8_t *memory)
 
     while (!sender->link->is_broken && heard < TURN_RECEIVES &&
            (size = transport_answer(sender->transport, memory)) > 0) {
-        ways_reap(sender);
+        ways_reap_wholes(sender);
         sender_receive_near(sender->machine.sender, clock_now(), memory, size);
         heard++;
     }
@@ -209,7 +209,7 @@ static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *
     hear_mail(sender, &w->mail);
     bool has_mail = w->mail.bytes > 0;
     bool has_answers = hear_memory(sender, w->memory);
-    ways_reap(sender); /* what was declined is sent again */
+    ways_reap_wholes(sender); /* what was declined is sent again */
     bool is_quiet = !has_mail && !has_answers && !has_news;
     bool is_refused = sender_on_listened(sender->machine.sender);
     if (!is_quiet || is_refused ||
@@ -287,6 +287,8 @@ static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w
     enum transport_more more = transport_end_receive(reader->transport, &turn, most, received);
     if (received == CHANNEL_BROKEN)
         entity_break(reader);
+    if (received > 0)
+        reader->link->rx.are_whole = false;
     bool has_news = sender != NULL && tell_news(sender, news);
     reader->link->rx.is_claimed = false;
     if (sender == NULL)
@@ -373,6 +375,7 @@ static void leave_wholes(struct zcrp_entity *e)
     const struct peer_news news = {.is_heard = true, .has_shown = keyed_is_news(e)};
 
     entity_touch(e);
+    e->link->rx.are_whole = true;
     receiver_on_wholes(e->machine.receiver, clock_now());
     bool has_news = sender != NULL && tell_news(sender, news);
     if (has_news)
@@ -437,7 +440,7 @@ static enum arrival read_answers(struct zcrp_entity *sender, struct workspace *w
 {
     entity_enter(sender);
     bool has_answers = hear_memory(sender, w->memory);
-    ways_reap(sender);
+    ways_reap_wholes(sender);
     (void)ways_tend_credit(sender);
     if (has_answers || sender_has_burst(sender->machine.sender))
         tx_drain(sender, SENDING_BURSTS);
@@ -500,7 +503,8 @@ static bool leave_reaped(struct zcrp_entity *sender)
 {
     if (sender == NULL || !transport_has_arrived(sender->transport))
         return false;
-    ways_reap(sender);
+    sender->link->rx.are_whole = true;
+    ways_reap_wholes(sender);
     entity_leave_ended(sender);
     return true;
 }
@@ -511,7 +515,8 @@ bool rx_glance(struct zcrp_entity *e)
     struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
 
     mutex_lock(&e->link->mutex);
-    bool is_kept = lease_state(&e->link->lease) == LEASE_KEPT && !e->link->rx.is_claimed;
+    bool is_kept = lease_state(&e->link->lease) == LEASE_KEPT && !e->link->rx.is_claimed &&
+                   e->link->rx.are_whole;
     bool has_landed = is_kept && take_wholes(e);
     bool has_other = is_kept && !has_landed && (sender != NULL && sender != e) &&
                      transport_has_control(sender->transport);

@@ -25,7 +25,7 @@ enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing he
 
 /* Looks once at what a peer on this host has put in memory, messages that come as a whole and those
  * of this side's that have arrived, while the lease is kept: so nobody else looks. False if it is
- * not, or there is something else. */
+ * not, or something else has come last, or is there. */
 bool rx_glance(struct zcrp_entity *e);
 
 /* Says in memory that whoever reads sleeps, so that peers wake it from now on. False if there is

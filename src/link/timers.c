@@ -48,7 +48,7 @@ static void end_for_death(struct zcrp_entity *e, instant now)
 
     entity_touch(half);
     if (half->machine.role == MACHINE_SENDER)
-        ways_reap(half); /* what it had read */
+        ways_reap_wholes(half); /* what it had read */
     machine_fail(&half->machine, now, OUTCOME_DIED);
 }
 

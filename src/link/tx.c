@@ -170,8 +170,10 @@ static void send_wholes(struct zcrp_entity *e)
         return;
     while (sender_whole(s, TRANSPORT_WHOLE, &w) && may_go(e, &w) &&
            transport_put_whole(e->transport, w.in_session, w.number,
-                               (struct iovec){(void *)w.buffer, w.size}))
+                               (struct iovec){(void *)w.buffer, w.size})) {
         sender_put_whole(s, &w);
+        e->link->rx.are_whole = true;
+    }
 }
 
 bool tx_send_wholes(struct zcrp_entity *e)

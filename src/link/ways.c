@@ -62,6 +62,12 @@ void ways_reap(struct zcrp_entity *e)
         entity_touch(e);
 }
 
+void ways_reap_wholes(struct zcrp_entity *e)
+{
+    if (transport_has_wholes(e->transport))
+        ways_reap(e);
+}
+
 void ways_take_back(struct zcrp_entity *e, uint64_t message)
 {
     struct released released;
@@ -98,14 +104,15 @@ static void take_credit(struct zcrp_entity *e)
     }
 }
 
+/* Only while all that is posted is memory of the library's: other buffers take no whole message,
+ * and a request names many at once. */
 static bool give_credit(struct zcrp_entity *e)
 {
     struct receiver *r = e->machine.receiver;
     struct credit credit;
     bool is_wanted = false;
 
-    if (receiver_has_credit(r) != (e->transport->way == WAY_MEMORY))
-        receiver_set_credit(r, clock_now(), e->transport->way == WAY_MEMORY);
+    receiver_set_credit(r, e->transport->way == WAY_MEMORY && e->wrapped == 0);
     while (receiver_publish(r, TRANSPORT_CREDIT, &credit)) {
         const struct message *m = credit.user;
         bool takes_whole = m != NULL && !m->is_wrapped;
@@ -145,6 +152,8 @@ static void apply(struct zcrp_entity *e, uint32_t changes)
         unblock(e);
     if (changes & (TRANSPORT_HERE | TRANSPORT_LEFT) && !is_sender(e))
         openings_init(&e->link->rx.openings, changes & TRANSPORT_HERE || e->transport->in->has_gro);
+    if (changes & TRANSPORT_LEFT && !is_sender(e)) /* of what was only shown there */
+        receiver_call_soon(e->machine.receiver, clock_now());
     if (changes & TRANSPORT_MISSED)
         machine_fail(&e->machine, clock_now(), OUTCOME_APART);
 }

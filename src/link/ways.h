@@ -29,6 +29,10 @@ bool ways_run(struct zcrp_entity *e, struct ways_errand *errand);
 /* Lets go of what a sender's peer has read, which makes room; the section touches it then. */
 void ways_reap(struct zcrp_entity *e);
 
+/* The same, if any have gone as a whole: whatever the peer says, what it had read by then has
+ * arrived. */
+void ways_reap_wholes(struct zcrp_entity *e);
+
 /* A sender reads in memory which buffers its peer has for what is to be sent; a receiver shows its
  * own there. True if the peer wants to be told of them. */
 bool ways_tend_credit(struct zcrp_entity *e);

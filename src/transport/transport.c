@@ -380,6 +380,11 @@ bool transport_put_whole(struct transport *t, uint64_t in_session, uint64_t owne
     return true;
 }
 
+bool transport_has_wholes(const struct transport *t)
+{
+    return t->is_sender && transport_is_memory(t) && shm_has_wholes(t->shm);
+}
+
 bool transport_has_arrived(const struct transport *t)
 {
     return transport_takes_wholes(t) && shm_has_whole_to_reap(t->shm);
@@ -571,7 +576,7 @@ bool transport_find_news(const struct transport *t)
 {
     if (t->is_sender)
         return shm_has_control(t->shm) || shm_has_whole_to_reap(t->shm);
-    return t->way == WAY_DRAINING || shm_find_units(t->shm) || shm_has_whole(t->shm);
+    return t->way == WAY_DRAINING || shm_has_notes(t->shm);
 }
 
 bool transport_look_late(struct transport *t)

@@ -231,7 +231,8 @@ static inline bool transport_is_watched(const struct transport *t)
     return t->watch_at != NEVER;
 }
 
-/* Has the oldest arrived, or come back? */
+/* Are there any whose end is not known? Has the oldest arrived, or come back? */
+bool transport_has_wholes(const struct transport *t);
 bool transport_has_arrived(const struct transport *t);
 
 /* When it is time, looks whether the peer reads them. True: it stands still, and all whole messages

@@ -317,8 +317,10 @@ static void use_memory(struct host_receiver *h)
     const struct element *e;
     struct credit credit;
     bool is_wanted = false, any = false;
-    if (receiver_has_credit(h->core) != h->memory->is_here)
-        receiver_set_credit(h->core, h->scene->now, h->memory->is_here);
+    if (h->has_credit && !h->memory->is_here)
+        receiver_call_soon(h->core, h->scene->now);
+    h->has_credit = h->memory->is_here;
+    receiver_set_credit(h->core, h->has_credit);
     while (receiver_publish(h->core, WHOLE_RING_CREDIT, &credit))
         is_wanted |= whole_ring_show(h->memory, &credit);
     if (is_wanted)

@@ -40,6 +40,7 @@ struct host_receiver {
     uint32_t fini_next;
     uint32_t expected; /* the message that the sender was last asked about; NO_MESSAGE: none yet */
     uint64_t steps;
+    bool has_credit; /* the core was told so */
     bool is_refused; /* the system has something to say, when it is asked */
     instant said_at; /* when the host last said that nobody listens */
     uint32_t lives;

@@ -202,10 +202,8 @@ struct credit {
 
 /* From now on the sender reads in memory what is posted, or not any more. While it does, what is
  * posted needs no request: whoever posts takes it from receiver_publish. What the sender may not
- * know is requested all the same by the time, and when it stops. */
-void receiver_set_credit(struct receiver *r, instant now, bool has_credit);
-
-bool receiver_has_credit(const struct receiver *r);
+ * know is requested all the same by the time. */
+void receiver_set_credit(struct receiver *r, bool has_credit);
 
 /* The next buffer that was not announced, which counts as announced from now on; false if there is
  * none, or it is `most` messages or more behind the oldest. */

@@ -67,16 +67,9 @@ void receiver_on_wholes(struct receiver *r, instant now)
 
 /* ---- credit ---- */
 
-void receiver_set_credit(struct receiver *r, instant now, bool has_credit)
+void receiver_set_credit(struct receiver *r, bool has_credit)
 {
-    if (r->has_credit && !has_credit)
-        receiver_call_soon(r, now);
     r->has_credit = has_credit;
-}
-
-bool receiver_has_credit(const struct receiver *r)
-{
-    return r->has_credit;
 }
 
 bool receiver_publish(struct receiver *r, uint64_t most, struct credit *credit)

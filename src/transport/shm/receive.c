@@ -246,7 +246,7 @@ struct notes shm_notes(struct shm *n, uint32_t most)
     return notes;
 }
 
-static bool has_something(struct shm *n)
+bool shm_has_notes(struct shm *n)
 {
     return shm_is_here(n) && n->in->lates == 0 && ring_skip(&n->in->ring);
 }
@@ -255,7 +255,7 @@ bool shm_find_units(struct shm *n)
 {
     struct ring_note note;
 
-    return has_something(n) && ring_look(&n->in->ring, 0, &note);
+    return shm_has_notes(n) && ring_look(&n->in->ring, 0, &note);
 }
 
 /* ---- messages as a whole ---- */
@@ -264,7 +264,7 @@ bool shm_has_whole(struct shm *n)
 {
     struct ring_whole whole;
 
-    return has_something(n) && ring_look_whole(&n->in->ring, &whole);
+    return shm_has_notes(n) && ring_look_whole(&n->in->ring, &whole);
 }
 
 static bool is_within_staging(const struct ring_whole *whole)
@@ -275,14 +275,17 @@ static bool is_within_staging(const struct ring_whole *whole)
 /* One that says that it lies elsewhere is passed, like other nonsense. */
 bool shm_whole(struct shm *n, struct whole_arrived *out)
 {
+    struct ring_reader *r = &n->in->ring;
     struct ring_whole whole;
 
-    while (has_something(n) && ring_look_whole(&n->in->ring, &whole)) {
+    while (ring_look_whole(r, &whole) || (shm_has_notes(n) && ring_look_whole(r, &whole))) {
+        if (!shm_is_here(n) || n->in->lates > 0)
+            return false;
         if (is_within_staging(&whole)) {
             *out = (struct whole_arrived){whole.message, n->page->staging + whole.at, whole.bytes};
             return true;
         }
-        (void)ring_finish(&n->in->ring, RING_DONE);
+        (void)ring_finish(r, RING_DONE);
     }
     return false;
 }

@@ -52,6 +52,8 @@ bool ring_offer(struct ring_writer *w, const struct ring_note *note,
     if (note->has_trailer)
         memcpy(slot->trailer, trailer, TRAILER_BYTES);
     *record_of(w, head) = *record;
+    if (record->is_whole) /* another thread may offer units beside one that reaps */
+        w->wholes++;
     atomic_store(&slot->state, RING_OFFERED);
     atomic_store(&w->head, head + 1);
     return atomic_load(&w->ring->is_asleep) != 0 && atomic_exchange(&w->ring->is_asleep, 0) != 0;
@@ -72,28 +74,22 @@ bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped)
                                    .staged = record->staged,
                                    .is_whole = record->is_whole,
                                    .has_faulted = state == RING_FAULTED};
+    if (record->is_whole)
+        w->wholes--;
     atomic_store(&slot->state, RING_EMPTY);
     atomic_store(&w->reaped, number + 1);
     return true;
 }
 
+/* The slot is looked at last: the reader writes there. */
 bool ring_has_whole_to_reap(const struct ring_writer *w)
 {
     uint64_t number = atomic_load(&w->reaped);
+
+    if (w->wholes == 0 || !w->record[number % RING_NOTES].is_whole)
+        return false;
     uint32_t state = atomic_load(&slot_at(w->ring, number)->state);
-
-    return number != atomic_load(&w->head) && w->record[number % RING_NOTES].is_whole &&
-           state != RING_OFFERED && state != RING_REVOKED;
-}
-
-bool ring_has_wholes(const struct ring_writer *w)
-{
-    uint64_t head = atomic_load(&w->head);
-
-    for (uint64_t i = atomic_load(&w->reaped); i < head; i++)
-        if (w->record[i % RING_NOTES].is_whole)
-            return true;
-    return false;
+    return number != atomic_load(&w->head) && state != RING_OFFERED && state != RING_REVOKED;
 }
 
 static bool is_meant(const struct ring_record *record, uint64_t owner)

@@ -105,6 +105,8 @@ struct ring_writer {
     struct ring *ring;
     _Atomic uint64_t head;   /* notes offered, */
     _Atomic uint64_t reaped; /* and of those, that the reader is done with, as is known */
+    uint32_t wholes;         /* notes of whole messages that were not reaped; whoever offers such a
+                                one is the only one that reaps meanwhile */
     struct ring_record record[RING_NOTES];
 };
 
@@ -131,9 +133,6 @@ bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped);
 /* Is the oldest note of a whole message, and is the reader done with it? By the thread that reaps.
  */
 bool ring_has_whole_to_reap(const struct ring_writer *w);
-
-/* Are there notes of whole messages that were not reaped? O(notes). */
-bool ring_has_wholes(const struct ring_writer *w);
 
 /* What was revoked. */
 struct ring_revoked {

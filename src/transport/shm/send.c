@@ -271,7 +271,7 @@ bool shm_put_whole(struct shm *n, uint64_t in_session, uint64_t owner, struct io
 
 bool shm_has_wholes(const struct shm *n)
 {
-    return ring_has_wholes(&n->out->ring);
+    return n->out->ring.wholes > 0;
 }
 
 bool shm_has_whole_to_reap(const struct shm *n)

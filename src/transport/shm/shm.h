@@ -166,8 +166,9 @@ bool shm_has_control(const struct shm *n);
 
 /* ---- the receiver's side ---- */
 
-/* Finds something to receive: passes the notes that were taken back. False: there is nothing. By
- * the thread that receives, as all of these. */
+/* Finds something to receive: passes the notes that were taken back. False: there is nothing, or,
+ * for units, a whole message comes first. By the thread that receives, as all of these. */
+bool shm_has_notes(struct shm *n);
 bool shm_find_units(struct shm *n);
 
 /* What that is, looking at `most` notes at most: each fills an opening of a landing. */
