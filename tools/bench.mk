@@ -84,4 +84,8 @@ overlap: $(PRODUCTS)/lab/overlap
 connections: $(PRODUCTS)/lab/connections
 	@ZCRP_NO_MEMORY=1 $<
 
-.PHONY: figures figures-measure lab latch-latency overlap connections bench-peers bench-paths bench bench-guard paper evaluation
+# What small messages cost between two processes: in the library's memory, and in the program's.
+small-messages: $(PRODUCTS)/lab/small_messages
+	@$<
+
+.PHONY: figures figures-measure lab latch-latency overlap connections small-messages bench-peers bench-paths bench bench-guard paper evaluation

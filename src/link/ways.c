@@ -110,9 +110,8 @@ static bool give_credit(struct zcrp_entity *e)
 {
     struct receiver *r = e->machine.receiver;
     struct credit credit;
-    bool is_wanted = false;
+    bool is_wanted = receiver_set_credit(r, e->transport->way == WAY_MEMORY && e->wrapped == 0);
 
-    receiver_set_credit(r, e->transport->way == WAY_MEMORY && e->wrapped == 0);
     while (receiver_publish(r, TRANSPORT_CREDIT, &credit)) {
         const struct message *m = credit.user;
         bool takes_whole = m != NULL && !m->is_wrapped;

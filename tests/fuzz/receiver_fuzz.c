@@ -194,7 +194,7 @@ static void show_credit(struct run *r)
     uint32_t shape = script_u8(&r->script);
     struct credit credit;
     if (shape >= 192)
-        receiver_set_credit(r->receiver, shape % 2 == 0);
+        (void)receiver_set_credit(r->receiver, shape % 2 == 0);
     while (receiver_publish(r->receiver, shape, &credit))
         CHECK(credit.size <= 5000);
     if (shape < 32)

@@ -320,7 +320,7 @@ static void use_memory(struct host_receiver *h)
     if (h->has_credit && !h->memory->is_here)
         receiver_call_soon(h->core, h->scene->now);
     h->has_credit = h->memory->is_here;
-    receiver_set_credit(h->core, h->has_credit);
+    is_wanted = receiver_set_credit(h->core, h->has_credit);
     while (receiver_publish(h->core, WHOLE_RING_CREDIT, &credit))
         is_wanted |= whole_ring_show(h->memory, &credit);
     if (is_wanted)

@@ -202,8 +202,9 @@ struct credit {
 
 /* From now on the sender reads in memory what is posted, or not any more. While it does, what is
  * posted needs no request: whoever posts takes it from receiver_publish. What the sender may not
- * know is requested all the same by the time. */
-void receiver_set_credit(struct receiver *r, bool has_credit);
+ * know is requested all the same by the time. True if something is posted that was neither shown
+ * nor requested, and has to be requested now (receiver_call). */
+bool receiver_set_credit(struct receiver *r, bool has_credit);
 
 /* The next buffer that was not announced, which counts as announced from now on; false if there is
  * none, or it is `most` messages or more behind the oldest. */

@@ -67,9 +67,11 @@ void receiver_on_wholes(struct receiver *r, instant now)
 
 /* ---- credit ---- */
 
-void receiver_set_credit(struct receiver *r, bool has_credit)
+bool receiver_set_credit(struct receiver *r, bool has_credit)
 {
+    bool had_credit = r->has_credit;
     r->has_credit = has_credit;
+    return had_credit && !has_credit && r->messages.next > r->session.requested;
 }
 
 bool receiver_publish(struct receiver *r, uint64_t most, struct credit *credit)

@@ -193,7 +193,7 @@ TEST(receiver_publish__what_is_posted)
     receiver_rig_post(10);
     receiver_rig_expect("request 0*2=256 2*1=10"); /* without credit */
     expect_no_credit();
-    receiver_set_credit(rig.r, true);
+    ck_assert(!receiver_set_credit(rig.r, true));
     expect_no_credit();
     receiver_rig_post(20);
     receiver_rig_post(30);
@@ -206,7 +206,7 @@ TEST(receiver_publish__what_is_posted)
 
 TEST(receiver_publish__no_more_than_there_is_room_for)
 {
-    receiver_set_credit(rig.r, true);
+    ck_assert(!receiver_set_credit(rig.r, true));
     for (int i = 0; i < 10; i++)
         receiver_rig_post(10);
     for (uint64_t n = 2; n < 8; n++)
@@ -220,7 +220,7 @@ TEST(receiver_publish__no_more_than_there_is_room_for)
 
 TEST(receiver_publish__not_what_was_withdrawn)
 {
-    receiver_set_credit(rig.r, true);
+    ck_assert(!receiver_set_credit(rig.r, true));
     receiver_rig_post(10);
     receiver_rig_post(20);
     ck_assert(receiver_cancel(rig.r, rig.now, 2));
@@ -232,18 +232,30 @@ TEST(receiver_publish__not_what_was_withdrawn)
 /* What is posted then is requested, and what was only shown, too. */
 TEST(receiver_set_credit__ends)
 {
-    receiver_set_credit(rig.r, true);
+    ck_assert(!receiver_set_credit(rig.r, true));
     receiver_rig_post(10);
     expect_credit(2, 10);
-    receiver_set_credit(rig.r, false);
+    ck_assert(!receiver_set_credit(rig.r, false));
     receiver_rig_post(20);
     expect_no_credit();
     receiver_rig_expect("request 0*2=256 2*1=10 3*1=20");
 }
 
+/* Something is posted that nobody knows of yet. */
+TEST(receiver_set_credit__ends_before_it_was_shown)
+{
+    ck_assert(!receiver_set_credit(rig.r, true));
+    receiver_rig_post(10);
+    ck_assert(receiver_set_credit(rig.r, false));
+    ck_assert(!receiver_set_credit(rig.r, false));
+    receiver_rig_expect_silence();
+    receiver_call(rig.r);
+    receiver_rig_expect("request 0*2=256 2*1=10");
+}
+
 TEST(receiver_call__says_what_the_sender_may_not_know)
 {
-    receiver_set_credit(rig.r, true);
+    ck_assert(!receiver_set_credit(rig.r, true));
     receiver_rig_post(10);
     expect_credit(2, 10);
     receiver_call(rig.r);
