@@ -132,13 +132,16 @@ static int say_refused_name(const char *host, const char *port, const union addr
                       quote(&quoted_host, host), quote(&quoted_port, port), text);
 }
 
-/* How the connection stands: OK, BUSY while its peer is looked for, or why it has ended. */
+/* How the connection stands: OK, BUSY while its peer is looked for, or why it has ended. A peer
+ * that has closed may say so to the receiver first. */
 static int status_of(struct zcrp_connection *c)
 {
     entity_enter(c->sender);
     int code = c->sender->link->is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_OK;
     if (code == ZCRP_OK)
         code = code_of_link(machine_link(&c->sender->machine), machine_end(&c->sender->machine));
+    if (code == ZCRP_OK && machine_told(&c->receiver->machine) != OUTCOME_OK)
+        code = ZCRP_ERROR_PEER_CLOSED;
     entity_leave(c->sender);
     return code == ZCRP_ERROR_REFUSED ? say_refused(&c->peer) : code;
 }
