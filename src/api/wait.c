@@ -17,7 +17,7 @@ enum {
     GLANCES = 200,        /* at memory, before a waiter takes the lease */
 };
 
-/* A user who lets waiters poll for less wants no glances either. */
+/* As long as glances may take. Who waits, or lets waiters poll, for less gets none. */
 #define GLANCING (10 * MICROSECOND)
 
 /* ---- with the lease ---- */
@@ -298,7 +298,8 @@ static void wait_asleep(struct zcrp_entity *reader, const struct message_wait *w
  * looks at memory a few times before it takes the lease, which costs more than the answer does. */
 static void look_first(struct zcrp_entity *reader, const struct message_wait *w)
 {
-    if (!reader->transport->is_possible || w->entity->options.spin_ns < GLANCING)
+    if (!reader->transport->is_possible || w->entity->options.spin_ns < GLANCING ||
+        (w->deadline != NEVER && w->deadline - clock_now() < GLANCING))
         return;
     for (int i = 0; i < GLANCES && !has_ended(w) && rx_glance(reader); i++)
         continue;

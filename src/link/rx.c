@@ -2,12 +2,9 @@
 
 #include "tx.h"
 
-#include <string.h>
-
 enum {
     TURN_RECEIVES = 64,
-    LITTLE = 16 << 10, /* bytes that are opened or copied within a locked section, at most */
-    WHOLES = 64,       /* messages that land within one */
+    LITTLE = 16 << 10, /* bytes that are opened within a locked section, at most */
     HEARD_EACH = 16,   /* of so many turns in which some land, one hears the socket, too */
 };
 
@@ -325,47 +322,12 @@ void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size)
 
 /* ---- messages as a whole ---- */
 
-/* Lands one, or declines it: then it comes in units, as is necessary for memory of the user's that
- * may be gone. Its bytes. Locked. */
-static uint32_t land_whole(struct zcrp_entity *e, const struct whole_arrived *w)
-{
-    struct receiver *r = e->machine.receiver;
-    struct whole_place place;
-    enum whole_use use = receiver_whole(r, w->in_session, w->size, &place);
-    const struct message *m = use == WHOLE_LANDS ? place.user : NULL;
-
-    if (m != NULL && m->is_wrapped)
-        use = WHOLE_DECLINED;
-    if (use == WHOLE_LANDS && w->size > 0)
-        memcpy(place.buffer, w->bytes, w->size);
-    bool counts = transport_end_whole(e->transport, use != WHOLE_DECLINED);
-    if (use == WHOLE_LANDS && counts)
-        receiver_whole_landed(r, place.number, w->size);
-    else if (use == WHOLE_LANDS)
-        receiver_whole_revoked(r, place.number, w->size);
-    return w->size;
-}
-
-/* Some of those that have come, as many as a locked section may copy. Locked, while nobody
- * receives. */
-static uint32_t land_wholes(struct zcrp_entity *e)
-{
-    struct whole_arrived whole;
-    uint32_t landed = 0, bytes = 0;
-
-    while (landed < WHOLES && bytes < LITTLE && transport_whole(e->transport, &whole)) {
-        bytes += land_whole(e, &whole);
-        landed++;
-    }
-    return landed;
-}
-
 /* Lands some, if there are any and nobody receives. True if it did: then leave_wholes ends the
  * section. Locked. */
 static bool take_wholes(struct zcrp_entity *e)
 {
     return e->machine.role == MACHINE_RECEIVER && transport_reads_wholes(e->transport) &&
-           !e->link->rx.is_claimed && !e->link->is_broken && land_wholes(e) > 0;
+           !e->link->rx.is_claimed && !e->link->is_broken && ways_land_wholes(e);
 }
 
 /* The peer's sender learns from memory what has landed; it is woken if it sleeps. */

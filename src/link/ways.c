@@ -4,6 +4,13 @@
 #include "entity.h"
 #include "tx.h"
 
+#include <string.h>
+
+enum {
+    WHOLES = 64,            /* messages that land within a locked section, at most, */
+    WHOLE_BYTES = 16 << 10, /* or so many bytes */
+};
+
 static bool is_sender(const struct zcrp_entity *e)
 {
     return e->machine.role == MACHINE_SENDER;
@@ -129,6 +136,41 @@ bool ways_tend_credit(struct zcrp_entity *e)
         return give_credit(e);
     take_credit(e);
     return false;
+}
+
+/* ---- whole messages ---- */
+
+/* Lands one, or declines it: then it comes in units, as is necessary for memory of the user's that
+ * may be gone. Its bytes. Locked. */
+static uint32_t land_whole(struct zcrp_entity *e, const struct whole_arrived *w)
+{
+    struct receiver *r = e->machine.receiver;
+    struct whole_place place;
+    enum whole_use use = receiver_whole(r, w->in_session, w->size, &place);
+    const struct message *m = use == WHOLE_LANDS ? place.user : NULL;
+
+    if (m != NULL && m->is_wrapped)
+        use = WHOLE_DECLINED;
+    if (use == WHOLE_LANDS && w->size > 0)
+        memcpy(place.buffer, w->bytes, w->size);
+    bool counts = transport_end_whole(e->transport, use != WHOLE_DECLINED);
+    if (use == WHOLE_LANDS && counts)
+        receiver_whole_landed(r, place.number, w->size);
+    else if (use == WHOLE_LANDS)
+        receiver_whole_revoked(r, place.number, w->size);
+    return w->size;
+}
+
+bool ways_land_wholes(struct zcrp_entity *e)
+{
+    struct whole_arrived whole;
+    uint32_t landed = 0, bytes = 0;
+
+    while (landed < WHOLES && bytes < WHOLE_BYTES && transport_whole(e->transport, &whole)) {
+        bytes += land_whole(e, &whole);
+        landed++;
+    }
+    return landed > 0;
 }
 
 /* ---- the way ---- */

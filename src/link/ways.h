@@ -37,6 +37,10 @@ void ways_reap_wholes(struct zcrp_entity *e);
  * own there. True if the peer wants to be told of them. */
 bool ways_tend_credit(struct zcrp_entity *e);
 
+/* Lands some of the messages that have come as a whole, or declines them. False: there are none.
+ * Locked, while nobody receives. */
+bool ways_land_wholes(struct zcrp_entity *e);
+
 /* Does a sender's peer show the buffer that is needed next? */
 bool ways_find_credit(const struct zcrp_entity *e);
 

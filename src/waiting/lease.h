@@ -16,7 +16,8 @@
  *     another waiter sleeps               it is chosen, woken, and takes the lease
  *     the socket is armed                 WORKERS
  *     waiters usually come back later     WORKERS: the socket is armed, and the library receives
- *     they usually come back at once      KEPT, for LEASE_TERM: nobody receives meanwhile
+ *     they usually come back at once      KEPT, for LEASE_TERM: nobody receives meanwhile,
+ *                                         but a waiter that glances at memory (rx_glance)
  *
  * An armed socket wakes the workers once after a waiter has taken the lease; they let it be. So a
  * program that waits again and again finds the socket as it left it and wakes no thread, and one

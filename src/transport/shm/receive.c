@@ -260,13 +260,6 @@ bool shm_find_units(struct shm *n)
 
 /* ---- messages as a whole ---- */
 
-bool shm_has_whole(struct shm *n)
-{
-    struct ring_whole whole;
-
-    return shm_has_notes(n) && ring_look_whole(&n->in->ring, &whole);
-}
-
 static bool is_within_staging(const struct ring_whole *whole)
 {
     return whole->at <= SHM_STAGING && whole->bytes <= SHM_STAGING - whole->at;

@@ -180,7 +180,6 @@ struct notes shm_notes(struct shm *n, uint32_t most);
 
 /* Is the next a message as a whole? Passes the notes that were taken back. shm_end_whole is done
  * with it. By the thread that receives, as all of these. */
-bool shm_has_whole(struct shm *n);
 bool shm_whole(struct shm *n, struct whole_arrived *whole);
 
 /* The receiver has its bytes, or declines it. True if that counts; false: it was taken back. */
