@@ -108,21 +108,27 @@ if unshare -n true 2>/dev/null; then
     check "between namespaces" "$bench" --peers 4 --size 64K --duration 0.1 --repeat 1 --netns
 fi
 
-# stops TRANSPORT TEXT : the receiving process stands still, and the sending one does not wait for longer
-# than --timeout says.
+# stops TRANSPORT TEXT SECONDS : the receiving process stands still so long after it began, and the sending one
+# does not wait for much longer than --timeout says.
 limit=${CK_TIMEOUT_MULTIPLIER:-1}
 stops() {
     "$bench" --peers 2 --transport "$1" --size 64K --duration 100 --repeat 1 --timeout "$limit" --quiet \
         2>"$place/said" &
     running=$!
-    sleep "$limit"
-    kill -STOP "$(first_child "$(first_child "$running")")"
+    receiver=
+    while [ -z "$receiver" ] && kill -0 "$running"; do
+        sleep 0.1
+        receiver=$(first_child "$(first_child "$running")")
+    done 2>/dev/null
+    sleep "$3"
+    kill -STOP "$receiver"
     wait "$running"
     check "status of $1 when the other end stands still" test $? -eq 1
     running=
     check "complaint of $1 then" grep -E -e "$2" "$place/said"
 }
-stops zcrp "the peer has not been heard of|acknowledged nothing|nothing moves"
-stops tcp "nothing moves"
+stops zcrp "the peer has not been heard of|acknowledged nothing|nothing moves|says nothing" "$limit"
+stops tcp "nothing moves|says nothing" "$limit"
+stops tcp "nothing moves|says nothing" 0
 
 conclude

@@ -60,36 +60,49 @@ void control_fini(struct control *control)
     control->fd = -1;
 }
 
-static int hear_bytes(struct control *control, void *bytes, size_t size)
+static const char *reason_of(int error)
+{
+    return error == EAGAIN ? "for too long" : strerror(error);
+}
+
+/* Bytes that were received, at least one; -1 with a complaint. */
+static ssize_t receive(const struct control *control, void *bytes, size_t size, int flags)
+{
+    ssize_t got;
+
+    do
+        got = recv(control->fd, bytes, size, flags);
+    while (got < 0 && errno == EINTR);
+    if (got > 0)
+        return got;
+    return got == 0 ? complain("the other end hung up")
+                    : complain("the other end says nothing: %s", reason_of(errno));
+}
+
+static int hear_bytes(const struct control *control, void *bytes, size_t size)
 {
     char *at = bytes;
 
     while (size > 0) {
-        ssize_t got = recv(control->fd, at, size, 0);
+        ssize_t got = receive(control, at, size, 0);
 
-        if (got < 0 && errno == EINTR)
-            continue;
         if (got < 0)
-            return complain("the other end says nothing: %s", strerror(errno));
-        if (got == 0)
-            return complain("the other end hung up");
+            return -1;
         at += got;
         size -= (size_t)got;
     }
     return 0;
 }
 
-/* How many bytes that have come are of the line: what follows it is not to be taken. At least 1: a
- * read waits, or tells what is wrong. */
-static size_t look_ahead(const struct control *control, size_t room)
+/* How many bytes that have come are of the line: what follows it is not to be taken. At least 1, or
+ * -1 with a complaint. */
+static ssize_t look_ahead(const struct control *control, size_t room)
 {
     char bytes[CONTROL_LINE];
-    ssize_t got = recv(control->fd, bytes, room, MSG_PEEK);
+    ssize_t got = receive(control, bytes, room, MSG_PEEK);
     const char *end = got > 0 ? memchr(bytes, '\n', (size_t)got) : NULL;
 
-    if (end != NULL)
-        return (size_t)(end - bytes) + 1;
-    return got > 0 ? (size_t)got : 1;
+    return end != NULL ? end - bytes + 1 : got;
 }
 
 int control_hear(struct control *control)
@@ -97,10 +110,10 @@ int control_hear(struct control *control)
     size_t length = 0;
 
     while (length < sizeof control->line) {
-        size_t more = look_ahead(control, sizeof control->line - length);
-        if (hear_bytes(control, control->line + length, more) < 0)
+        ssize_t more = look_ahead(control, sizeof control->line - length);
+        if (more < 0 || hear_bytes(control, control->line + length, (size_t)more) < 0)
             return -1;
-        length += more;
+        length += (size_t)more;
         if (control->line[length - 1] != '\n')
             continue;
         control->line[length - 1] = '\0';
@@ -117,7 +130,7 @@ static int explain_silence(struct control *control, int error)
 
     if (has_hung_up && control_hear(control) < 0)
         return -1;
-    return complain("the other end is gone: %s", strerror(error));
+    return complain("the other end is gone: %s", reason_of(error));
 }
 
 static int say_bytes(struct control *control, const void *bytes, size_t size)

@@ -293,6 +293,9 @@ static int flows_measure(struct sending_end *ends, size_t which, uint64_t size, 
 
 enum { SEED_SHIFT = 40 };
 
+/* The other end may take the limit for an answer of its own, and then has to say so. */
+static const int64_t ANSWER_NS = 5000000000;
+
 /* Opens all channels. */
 static int open_contenders(struct sending_end *end)
 {
@@ -389,6 +392,7 @@ static int open_flow(struct sending_end *ends, size_t which, const struct addres
     }
     if (control_init(&end->control, fd, limit_ns) < 0)
         return -1;
+    connection_limit(fd, limit_ns + ANSWER_NS);
     if (settings_say(&end->control, &end->settings) < 0 || open_contenders(end) < 0)
         return -1;
     if (end->options->peers > 0)
