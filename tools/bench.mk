@@ -63,29 +63,13 @@ evaluation: paper
 bench-paths: all
 	@tools/lab/path-tables
 
-# Experiments of the laboratory: programs of one file, which are not installed. Their figures are of
-# UDP.
-EXPERIMENTS := $(patsubst tools/lab/%.c,$(PRODUCTS)/lab/%,$(wildcard tools/lab/*.c))
-$(EXPERIMENTS): $(PRODUCTS)/lab/%: $(OBJ)/tools/lab/%.o $(STATIC)
+# What small messages cost between two processes: in the library's memory, and in the program's.
+SMALL_MESSAGES := $(PRODUCTS)/lab/small_messages
+$(SMALL_MESSAGES): $(OBJ)/tools/lab/small_messages.o $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
-lab: $(EXPERIMENTS)
-all: $(EXPERIMENTS)
-
-# How long a message takes to wake the thread that waits for it: alone, and after another thread.
-latch-latency: $(PRODUCTS)/lab/latch_latency
-	@export ZCRP_NO_MEMORY=1; $< && $< two
-
-# What computing beside communication costs.
-overlap: $(PRODUCTS)/lab/overlap
-	@ZCRP_NO_MEMORY=1 $<
-
-# What many connections cost: time, threads, memory, descriptors.
-connections: $(PRODUCTS)/lab/connections
-	@ZCRP_NO_MEMORY=1 $<
-
-# What small messages cost between two processes: in the library's memory, and in the program's.
-small-messages: $(PRODUCTS)/lab/small_messages
+all: $(SMALL_MESSAGES)
+small-messages: $(SMALL_MESSAGES)
 	@$<
 
-.PHONY: figures figures-measure lab latch-latency overlap connections small-messages bench-peers bench-paths bench bench-guard paper evaluation
+.PHONY: figures figures-measure small-messages bench-peers bench-paths bench bench-guard paper evaluation

@@ -97,7 +97,7 @@ aal5-rest := $(e2e)
 memory := $(e2e)
 scripts-rest = $(scripts)
 sim-little := $(sim)
-scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS) $(EXAMPLES) $(EXPERIMENTS)
+scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS) $(EXAMPLES)
 checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
 
 # Tests that are commands. Those of bench.mk need all that scripts need.

@@ -19,7 +19,7 @@ sys.path.insert(0, TOOLS)
 
 import paths
 import tables
-from paths import Beginning, Path, Street
+from paths import Path, Street
 
 loader = importlib.machinery.SourceFileLoader("path_tables", os.path.join(TOOLS, "path-tables"))
 path_tables = importlib.util.module_from_spec(
@@ -126,17 +126,6 @@ class Rows(unittest.TestCase):
         cells = path_tables.keyed_row(path, [turn]).rstrip(" |\n").split(" | ")
         self.assertEqual(cells[1:], ["80.0, 4.00, 100.0", "**20.0**", "**0.80**"])
         self.assertIn("--transport zcrp --keys --size 1M", path.command())
-
-    def test_beginning_has_what_zcrp_takes_more(self):
-        said = ("ZCRP: 3.50 round trips to the first message there (3.4..3.6)\n"
-                "TLS: 2.50 round trips to the first message there (2.4..2.6)\n"
-                "ZCRP: 3.25 round trips to the first message here (3.4..3.6)\n"
-                "TLS: 3.00 round trips to the first message here (2.4..2.6)\n")
-        trips = paths.round_trips(said)
-        cells = path_tables.beginning_row(Beginning("two", 40), [trips]).rstrip(" |\n").split(" | ")
-        self.assertEqual(cells[1:], ["3.50, 2.50", "**1.00**", "3.25, 3.00", "**0.25**"])
-        self.assertIn("--delay 20ms", Beginning("two", 40).command())
-        self.assertIn("first_message 198.18.0.2 40 -- ", Beginning("two", 40).command())
 
     def test_street_that_was_not_measured(self):
         street = Street("two", 20e6, ["zcrp"] * 2, seconds=7)

@@ -5,7 +5,6 @@ their transport. A figure is computed within a turn, from runs of that turn alon
 """
 
 import copy
-import re
 
 # Bytes of a message in a full packet of 1500.
 FULL = {"zcrp": 1440, "tcp": 1448}
@@ -49,17 +48,6 @@ class Path:
                 f"{self.sender(name, self.counts[name])} -- zcrp-bench --listen {there} --once")
 
 
-class Beginning:
-    """A path over which peers that have not met send a first message; see first_message.c."""
-
-    def __init__(self, name, round_trip_ms):
-        self.name, self.round_trip_ms = name, round_trip_ms
-
-    def command(self, link="zcrp-link", program="build/lab/first_message"):
-        return (f"{link} --delay {self.round_trip_ms / 2:g}ms --wait 9s --port {PORT} -- {program} {THERE} "
-                f"{self.round_trip_ms:g} -- {program} {THERE}")
-
-
 class Street:
     """Flows that share a link for so long. The first is compared with the others, or
     all with all."""
@@ -94,12 +82,6 @@ def words(*parts):
 
 def mega(rate):
     return f"{rate / 1e9:g}G" if rate >= 1e9 else f"{rate / 1e6:g}M"
-
-
-def round_trips(said):
-    """What first_message says: medians by protocol and by place."""
-    found = re.findall(r"^(\w+): ([0-9.]+) round trips .* (\w+) \(", said, re.M)
-    return {(protocol, place): float(figure) for protocol, figure, place in found}
 
 
 def goodput(run):

@@ -6,13 +6,15 @@
  * The two take turns over one connection, so their ratio means something where a rate does not. A
  * round trip begins when the buffer for its answer is posted; a stream has up to 128 messages under
  * way. */
-#include "lab.h"
-
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "zcrp.h"
 
 enum { TURNS = 7, TRIPS = 20000, STREAM = 200000, DEPTH = 128, BYTES = 64 };
 
@@ -23,6 +25,23 @@ struct end {
     struct zcrp_entity *sender, *receiver;
     struct zcrp_msg *in[2][DEPTH], *out[2][DEPTH];
 };
+
+/* Seconds of a clock that does not jump. */
+static double now_s(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void must(int code)
+{
+    if (code == ZCRP_OK)
+        return;
+    fprintf(stderr, "small_messages: %s\n", zcrp_explain(code));
+    exit(EXIT_FAILURE);
+}
 
 static struct zcrp_msg *make(int kind)
 {
@@ -98,9 +117,16 @@ static void stream_in(struct end *e, int kind)
     }
 }
 
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
 static double median(double *of)
 {
-    sort(of, TURNS);
+    qsort(of, TURNS, sizeof *of, compare);
     return of[TURNS / 2];
 }
 
