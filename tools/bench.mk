@@ -14,16 +14,16 @@ ifdef BENCH
 	@build/zcrp-bench $(BENCH)
 else
 	@tools/lab/bench-tables
-	@ZCRP_BUILD=$(PRODUCTS) tools/lab/figures-measure
+	@ZCRP_BUILD=$(PRODUCTS) tools/lab/figures measure
 endif
 
 # Measures what the figures of docs/performance.md show: docs/lab/*.json. As root, on a quiet machine; eight minutes. QUICK=1 only tries the commands, and writes to build/lab/.
 figures-measure: all
-	@ZCRP_BUILD=$(PRODUCTS) tools/lab/figures-measure $(if $(QUICK),--quick)
+	@ZCRP_BUILD=$(PRODUCTS) tools/lab/figures measure $(if $(QUICK),--quick)
 
 # Draws the figures of docs/performance.md from docs/lab/*.json; needs gnuplot. LAB=...: another folder of JSON.
 figures:
-	@python3 -B tools/lab/figures-draw $(LAB)
+	@python3 -B tools/lab/figures draw $(LAB)
 
 bench-guard: $(PROGRAMS) $(ALLOCATIONS)
 	@ZCRP_BUILD=$(PRODUCTS) tools/bench-guard

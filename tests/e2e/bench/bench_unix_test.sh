@@ -83,9 +83,4 @@ shows "with a ratio" '^unix .*[0-9.]+$'
 check "beside ZCRP with keys, or why not" sh -c "'$bench' --keys --transport zcrp,unix --size 1K --count 9 \
     --repeat 1 --quiet 2>'$place/said' || grep -q 'built without keys' '$place/said'"
 
-# The row of docs/lab/tables.md; dashes where no process may read another's memory.
-check "the page's row" env -u ZCRP_NO_MEMORY ZCRP_BUILD="$build" tools/lab/bench-tables --only "unix: 64 KiB" \
-    --print --repeat 1
-shows "three figures and a ratio, or none" '^\| 64 KiB \|( [0-9.]+ Gbit/s \|){3} \*\*[0-9.]+\*\* \||^\| 64 KiB \|( - \|){4}'
-
 conclude
