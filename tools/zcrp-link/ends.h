@@ -6,7 +6,9 @@
 #ifndef LINK_ENDS_H
 #define LINK_ENDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { END_A, END_B, ENDS };
 
@@ -21,6 +23,13 @@ const char *ends_address(int end);
 /* Makes them; this process is then in B's namespace. 0, or -1 with a complaint. */
 int ends_open(struct ends *ends, uint64_t mtu);
 void ends_close(struct ends *ends);
+
+/* Whether a program at B can be called: a TCP socket listens, or a UDP socket has a port. With
+ * `port` > 0 only that one counts, with 0 any. */
+bool ends_is_listening(unsigned port);
+
+/* The same for one table of the kernel, as in /proc/net/tcp. */
+bool ends_table_has(FILE *table, bool is_tcp, unsigned port);
 
 /* A network interface whose wire is a descriptor: what the kernel sends through it is read, packet
  * by packet, and what is written comes in. */

@@ -1,4 +1,4 @@
-#include "run.h"
+#include "summary.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "zcrp-link/run.h"
+#include "zcrp-link/ends.h"
 
 #include "../../support/suite.h"
 
@@ -29,11 +29,11 @@ static const struct {
     {"", true, 0, false},        {"nonsense\n\n", true, 0, false},
 };
 
-TEST(ready_has_port__table, .rows = sizeof rows / sizeof *rows)
+TEST(ends_table_has__table, .rows = sizeof rows / sizeof *rows)
 {
     char copy[1024];
     strcpy(copy, rows[_i].table);
     FILE *table = fmemopen(copy, strlen(copy) + 1, "r");
-    ck_assert_int_eq(ready_has_port(table, rows[_i].is_tcp, rows[_i].port), rows[_i].expected);
+    ck_assert_int_eq(ends_table_has(table, rows[_i].is_tcp, rows[_i].port), rows[_i].expected);
     fclose(table);
 }
