@@ -123,41 +123,31 @@ local f = {
 }
 zcrp.fields = f
 
+local function expert_of(name, text, group, severity)
+    return ProtoExpert.new("zcrp" .. name, text, expert.group[group], expert.severity[severity])
+end
+
 local e = {
-    short = ProtoExpert.new("zcrp.short", "Fewer bytes than it says", expert.group.MALFORMED,
-        expert.severity.ERROR),
-    version = ProtoExpert.new("zcrp.bad_version", "Another version of ZCRP",
-        expert.group.PROTOCOL, expert.severity.WARN),
-    type = ProtoExpert.new("zcrp.bad_type", "No type of ZCRP", expert.group.PROTOCOL,
-        expert.severity.WARN),
-    malformed = ProtoExpert.new("zcrp.malformed", "Malformed", expert.group.MALFORMED,
-        expert.severity.ERROR),
-    cut = ProtoExpert.new("zcrp.cut", "Cut short by the capture: the trailer is missing",
-        expert.group.UNDECODED, expert.severity.NOTE),
-    again = ProtoExpert.new("zcrp.repeat", "Repeated unit", expert.group.SEQUENCE,
-        expert.severity.NOTE),
-    copy = ProtoExpert.new("zcrp.copy", "Transmission seen before", expert.group.SEQUENCE,
-        expert.severity.NOTE),
-    missing = ProtoExpert.new("zcrp.negative", "Transmissions are missing", expert.group.SEQUENCE,
-        expert.severity.NOTE),
-    void = ProtoExpert.new("zcrp.voided", "The message will not come", expert.group.RESPONSE_CODE,
-        expert.severity.WARN),
-    other = ProtoExpert.new("zcrp.version_answer", "The receiver speaks another version",
-        expert.group.RESPONSE_CODE, expert.severity.WARN),
-    refused = ProtoExpert.new("zcrp.refused", "The keys are refused", expert.group.RESPONSE_CODE,
-        expert.severity.WARN),
-    decrypted = ProtoExpert.new("zcrp.decrypted", "Decrypted with the key log",
-        expert.group.DECRYPTION, expert.severity.CHAT),
-    no_key = ProtoExpert.new("zcrp.no_key", "No key for this session in the key log",
-        expert.group.DECRYPTION, expert.severity.NOTE),
-    no_log = ProtoExpert.new("zcrp.no_key_log", "The key log cannot be read",
-        expert.group.DECRYPTION, expert.severity.WARN),
-    no_file = ProtoExpert.new("zcrp.no_keys_file", "zcrp_keys.lua or zcrp_crypto.lua is missing " ..
-        "beside zcrp.lua", expert.group.DECRYPTION, expert.severity.WARN),
-    forged = ProtoExpert.new("zcrp.forged", "The tag is wrong: not sealed with the key of the log",
-        expert.group.DECRYPTION, expert.severity.WARN),
-    closing = ProtoExpert.new("zcrp.closing", "Closing", expert.group.SEQUENCE,
-        expert.severity.CHAT),
+    short = expert_of(".short", "Fewer bytes than it says", "MALFORMED", "ERROR"),
+    version = expert_of(".bad_version", "Another version of ZCRP", "PROTOCOL", "WARN"),
+    type = expert_of(".bad_type", "No type of ZCRP", "PROTOCOL", "WARN"),
+    malformed = expert_of(".malformed", "Malformed", "MALFORMED", "ERROR"),
+    cut = expert_of(".cut", "Cut short by the capture: the trailer is missing", "UNDECODED", "NOTE"),
+    again = expert_of(".repeat", "Repeated unit", "SEQUENCE", "NOTE"),
+    copy = expert_of(".copy", "Transmission seen before", "SEQUENCE", "NOTE"),
+    missing = expert_of(".negative", "Transmissions are missing", "SEQUENCE", "NOTE"),
+    void = expert_of(".voided", "The message will not come", "RESPONSE_CODE", "WARN"),
+    other = expert_of(".version_answer", "The receiver speaks another version",
+        "RESPONSE_CODE", "WARN"),
+    refused = expert_of(".refused", "The keys are refused", "RESPONSE_CODE", "WARN"),
+    decrypted = expert_of(".decrypted", "Decrypted with the key log", "DECRYPTION", "CHAT"),
+    no_key = expert_of(".no_key", "No key for this session in the key log", "DECRYPTION", "NOTE"),
+    no_log = expert_of(".no_key_log", "The key log cannot be read", "DECRYPTION", "WARN"),
+    no_file = expert_of(".no_keys_file", "zcrp_keys.lua or zcrp_crypto.lua is missing beside zcrp.lua",
+        "DECRYPTION", "WARN"),
+    forged = expert_of(".forged", "The tag is wrong: not sealed with the key of the log",
+        "DECRYPTION", "WARN"),
+    closing = expert_of(".closing", "Closing", "SEQUENCE", "CHAT"),
 }
 zcrp.experts = e
 
@@ -1041,16 +1031,12 @@ local a = {
 aal5.fields = a
 
 local ae = {
-    gap = ProtoExpert.new("zcrp_aal5.gap", "Sequence numbers are missing before this piece",
-        expert.group.SEQUENCE, expert.severity.WARN),
-    crc = ProtoExpert.new("zcrp_aal5.bad_crc", "The CRC is incorrect", expert.group.CHECKSUM,
-        expert.severity.ERROR),
-    abort = ProtoExpert.new("zcrp_aal5.abort", "Aborted: the length is 0", expert.group.SEQUENCE,
-        expert.severity.WARN),
-    size = ProtoExpert.new("zcrp_aal5.bad_size", "Not what AAL5 has", expert.group.MALFORMED,
-        expert.severity.ERROR),
-    congestion = ProtoExpert.new("zcrp_aal5.congested", "Congestion experienced",
-        expert.group.SEQUENCE, expert.severity.NOTE),
+    gap = expert_of("_aal5.gap", "Sequence numbers are missing before this piece",
+        "SEQUENCE", "WARN"),
+    crc = expert_of("_aal5.bad_crc", "The CRC is incorrect", "CHECKSUM", "ERROR"),
+    abort = expert_of("_aal5.abort", "Aborted: the length is 0", "SEQUENCE", "WARN"),
+    size = expert_of("_aal5.bad_size", "Not what AAL5 has", "MALFORMED", "ERROR"),
+    congestion = expert_of("_aal5.congested", "Congestion experienced", "SEQUENCE", "NOTE"),
 }
 aal5.experts = ae
 aal5.prefs.crc = Pref.bool("Check the CRC", true, "Costs about a millisecond for each PDU")
