@@ -82,7 +82,7 @@ static void read_signals(struct run *run)
 /* Carries packets until that time, or something has happened. */
 static void carry(struct run *run, instant until)
 {
-    if (relay_run(&run->relay, run->signals, until) == RELAY_SIGNAL)
+    if (relay_run(&run->relay, run->signals, until))
         read_signals(run);
 }
 

@@ -147,12 +147,12 @@ static void nap(const struct relay *r)
         nanosleep(&length, NULL);
 }
 
-enum relay_event relay_run(struct relay *r, int other, instant until)
+bool relay_run(struct relay *r, int other, instant until)
 {
     do {
         nap(r);
         if (wait_for_more(r, other, until))
-            return RELAY_SIGNAL;
+            return true;
         for (int end = 0; end < ENDS; end++) {
             if (r->is_readable[end])
                 take_in(r, end);
@@ -161,5 +161,5 @@ enum relay_event relay_run(struct relay *r, int other, instant until)
             give_out(r, end, relay_now());
         count(r, relay_now());
     } while (relay_now() < until);
-    return RELAY_TIME;
+    return false;
 }

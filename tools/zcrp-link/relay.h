@@ -29,8 +29,6 @@ struct relay {
     bool is_busy;         /* many were, in the while before */
 };
 
-enum relay_event { RELAY_TIME, RELAY_SIGNAL };
-
 /* The wires stay the caller's. 0, or -1 with a complaint. */
 int relay_init(struct relay *r, const int wire[ENDS], const struct conditions conditions[ENDS],
                uint64_t mtu, uint64_t seed);
@@ -43,7 +41,7 @@ instant relay_now(void);
  * the right to, before all others. What it forks from now on is not. */
 void relay_hurry(void);
 
-/* Carries packets until there is something to read from `other`, or until that time. */
-enum relay_event relay_run(struct relay *r, int other, instant until);
+/* Carries packets until there is something to read from `other`, then true, or until that time. */
+bool relay_run(struct relay *r, int other, instant until);
 
 #endif

@@ -142,6 +142,10 @@ int lines_make(struct lines *lines, const struct sample *before, const struct sa
         order[i] = &now->seen[i];
     qsort(order, now->count, sizeof(*order), compare_peers);
     fill(lines, order, before, now, wants_entities);
+    for (size_t i = 0; i < lines->count; i++) {
+        lines->out_bytes += lines->line[i].out_bytes;
+        lines->in_bytes += lines->line[i].in_bytes;
+    }
     qsort(lines->line, lines->count, sizeof *lines->line, compare_rates);
     free(order);
     return 0;
@@ -151,22 +155,4 @@ void lines_fini(struct lines *lines)
 {
     free(lines->line);
     *lines = (struct lines){0};
-}
-
-double lines_out_bytes(const struct lines *lines)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < lines->count; i++)
-        sum += lines->line[i].out_bytes;
-    return sum;
-}
-
-double lines_in_bytes(const struct lines *lines)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < lines->count; i++)
-        sum += lines->line[i].in_bytes;
-    return sum;
 }

@@ -30,6 +30,7 @@ struct line {
 struct lines {
     struct line *line; /* the fastest first */
     size_t count;
+    double out_bytes, in_bytes; /* the sums of their rates */
 };
 
 /* Makes the lines from two samples, which stay as they are until lines_fini; `before` may be empty.
@@ -37,10 +38,6 @@ struct lines {
 __attribute__((warn_unused_result)) int lines_make(struct lines *lines, const struct sample *before,
                                                    const struct sample *now, bool wants_entities);
 void lines_fini(struct lines *lines);
-
-/* The sum of the lines' rates. */
-double lines_out_bytes(const struct lines *lines);
-double lines_in_bytes(const struct lines *lines);
 
 /* What an entity did a second, of a statistic that counts. `before` is it in the earlier sample, or
  * NULL; that sample was `step_ns` before. */

@@ -64,8 +64,9 @@ static const struct argument_table table = {
 /* The lines of text that there is room for. */
 static struct table_shape shape_of(const struct options *options, const struct screen *screen)
 {
-    struct table_shape shape = {
-        .width = TABLE_WIDTH_MOST, .rows = SIZE_MAX, .end = screen_line_end(screen)};
+    struct table_shape shape = {.width = TABLE_WIDTH_MOST,
+                                .rows = SIZE_MAX,
+                                .end = screen->is_live ? SCREEN_LINE_END : "\n"};
 
     if (screen->is_live) {
         screen_size(&shape.width, &shape.rows);
@@ -87,12 +88,12 @@ static int draw(const struct options *options, const struct screen *screen,
     } else {
         if (lines_make(&lines, before, now, options->wants_entities) < 0)
             return -1;
-        screen_begin(screen);
+        fputs(screen->is_live ? SCREEN_BEGIN : "", stdout);
         if (now->processes == 0)
             table_explain(stdout, &shape, &options->folders);
         else
             table_write(stdout, &shape, now, &lines);
-        screen_end(screen);
+        fputs(screen->is_live ? SCREEN_END : "", stdout);
         lines_fini(&lines);
     }
     return fflush(stdout) == 0 && !ferror(stdout)

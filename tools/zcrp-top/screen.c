@@ -127,20 +127,3 @@ enum screen_event screen_wait(struct screen *screen, int64_t until_ns)
             return SCREEN_TIME;
     }
 }
-
-void screen_begin(const struct screen *screen)
-{
-    if (screen->is_live)
-        fputs("\033[H", stdout);
-}
-
-void screen_end(const struct screen *screen)
-{
-    if (screen->is_live)
-        fputs("\033[J", stdout);
-}
-
-const char *screen_line_end(const struct screen *screen)
-{
-    return screen->is_live ? "\033[K\n" : "\n";
-}

@@ -34,11 +34,9 @@ void screen_size(size_t *columns, size_t *rows);
 /* Waits for something to happen, until that time of CLOCK_MONOTONIC. */
 enum screen_event screen_wait(struct screen *screen, int64_t until_ns);
 
-/* Before and after a table that replaces the last one. */
-void screen_begin(const struct screen *screen);
-void screen_end(const struct screen *screen);
-
-/* What ends a line of it. */
-const char *screen_line_end(const struct screen *screen);
+/* What a live table is written with: before it, at the end of each line, and behind it. */
+#define SCREEN_BEGIN "\033[H"
+#define SCREEN_LINE_END "\033[K\n"
+#define SCREEN_END "\033[J"
 
 #endif

@@ -16,24 +16,16 @@ enum { CELL = 72, GAP = 2, TEXT_MOST = TABLE_WIDTH_MOST + 1 };
 typedef void (*cell_writer)(char cell[CELL], const struct line *line);
 
 /* "1.23M" */
-static void figure(char cell[CELL], double value)
+static void rate(char cell[CELL], double value)
 {
     char text[QUANTITY_ROOM];
     char *to = cell;
 
     quantity_figure(text, value);
-    for (const char *from = text; *from != '\0'; from++)
+    for (const char *from = value > 0 ? text : "0"; *from != '\0'; from++)
         if (*from != ' ')
             *to++ = *from;
     *to = '\0';
-}
-
-static void rate(char cell[CELL], double value)
-{
-    if (value > 0)
-        figure(cell, value);
-    else
-        strcpy(cell, "0");
 }
 
 static void seconds(char cell[CELL], double value)
@@ -66,16 +58,19 @@ static void write_peer(char cell[CELL], const struct line *line)
     (void)snprintf(cell, CELL, "%s", line->first->peer);
 }
 
-static void write_channel(char cell[CELL], const struct line *line)
+static const char *channel_text(const struct seen *seen)
 {
     static const char *const names[] = {[BOARD_UDP] = "udp",
                                         [BOARD_AAL5] = "aal5",
                                         [BOARD_MEMORY] = "memory",
                                         [BOARD_UNIX] = "unix"};
-    uint32_t channel = line->first->channel;
-    bool is_known = channel < sizeof names / sizeof *names;
 
-    strcpy(cell, line->is_mixed ? "several" : is_known ? names[channel] : "?");
+    return seen->channel < sizeof names / sizeof *names ? names[seen->channel] : "?";
+}
+
+static void write_channel(char cell[CELL], const struct line *line)
+{
+    strcpy(cell, line->is_mixed ? "several" : channel_text(line->first));
 }
 
 static void write_keys(char cell[CELL], const struct line *line)
@@ -127,7 +122,7 @@ static void write_round_trip(char cell[CELL], const struct line *line)
 static void write_pace(char cell[CELL], const struct line *line)
 {
     if (line->pace > 0)
-        figure(cell, line->pace);
+        rate(cell, line->pace);
     else
         strcpy(cell, "-");
 }
@@ -290,9 +285,9 @@ static void print_head(FILE *out, const struct table_shape *shape, const struct 
     append_count(&text, sample->processes, "process", "processes");
     append(&text, ", ");
     append_count(&text, sample->count, "entity", "entities");
-    rate(cell, lines_out_bytes(lines));
+    rate(cell, lines->out_bytes);
     append(&text, "   out %sB/s", cell);
-    rate(cell, lines_in_bytes(lines));
+    rate(cell, lines->in_bytes);
     append(&text, "   in %sB/s", cell);
     if (sample->left_out > 0)
         append(&text, "   %" PRIu64 " more not shown", sample->left_out);
@@ -347,14 +342,6 @@ static void write_string(FILE *out, const char *key, const char *text)
     for (; *text != '\0'; text++)
         fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
     fputc('"', out);
-}
-
-static const char *channel_text(const struct seen *seen)
-{
-    static char cell[CELL];
-
-    write_channel(cell, &(struct line){.first = seen});
-    return cell;
 }
 
 static void write_entity(FILE *out, const struct sample *before, const struct sample *sample,

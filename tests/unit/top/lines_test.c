@@ -136,8 +136,8 @@ TEST(lines_make__a_peer_of_a_process)
     ck_assert(both->has_keys);
     ck_assert(!both->is_mixed);
     ck_assert(!lines.line[0].has_keys);
-    ck_assert_double_eq(lines_out_bytes(&lines), 9000);
-    ck_assert_double_eq(lines_in_bytes(&lines), 1000);
+    ck_assert_double_eq(lines.out_bytes, 9000);
+    ck_assert_double_eq(lines.in_bytes, 1000);
 }
 
 TEST(lines_make__entities_by_rate)
@@ -188,5 +188,5 @@ TEST(lines_make__nothing)
     later = (struct sample){.at_ns = 1};
     make(false);
     ck_assert_uint_eq(lines.count, 0);
-    ck_assert_double_eq(lines_out_bytes(&lines), 0);
+    ck_assert_double_eq(lines.out_bytes, 0);
 }
