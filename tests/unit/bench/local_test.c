@@ -10,11 +10,12 @@
 #include "../../support/suite.h"
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
+#include "zcrp-bench/ends/trips.h"
 #include "zcrp-bench/transports/transport.h"
 
 LOAD(asleep)
 
-enum { KINDS = 2, SIZE = 70001, COUNT = 50, SLOTS = 4, TRIPS = 20, MUCH = 8 << 20 };
+enum { KINDS = 2, SIZE = 70001, COUNT = 50, SLOTS = 4, TIMES = 20, MUCH = 8 << 20 };
 
 static const struct transport_kind *const kinds[KINDS] = {&transport_unix, &transport_pipe};
 
@@ -84,7 +85,7 @@ static int open_near(void)
     return transport_open(&near);
 }
 
-static int answer_far(void)
+static int accept_far(void)
 {
     return control_expect(&controls[1], "open") != NULL ? transport_answer(&far) : -1;
 }
@@ -92,7 +93,7 @@ static int answer_far(void)
 static void open_channel(int row)
 {
     use(row);
-    ck_assert_int_eq(at_both_ends(open_near, answer_far), 0);
+    ck_assert_int_eq(at_both_ends(open_near, accept_far), 0);
 }
 
 static struct job job_of(uint64_t size, uint64_t count)
@@ -111,35 +112,45 @@ static struct job job_of(uint64_t size, uint64_t count)
     return job;
 }
 
+static int move(struct transport *end, struct job *job,
+                int (*part)(struct transport *transport, struct job *job))
+{
+    int status = transport_begin(end) < 0 ? -1 : part(end, job);
+
+    transport_end(end);
+    return status;
+}
+
 static int send_near(void)
 {
-    return near.kind->send(&near, &sent);
+    return move(&near, &sent, near.kind->send);
 }
 
 static int receive_far(void)
 {
-    return far.kind->receive(&far, &got);
+    return move(&far, &got, far.kind->receive);
 }
 
-static int ping_near(void)
-{
-    int64_t at_ns = 0;
-    int64_t last_ns = 0;
+static struct histogram trips;
 
-    if (control_expect(&controls[0], "ready") == NULL)
-        return -1;
-    for (uint64_t n = 0; n < sent.count; n++, last_ns = at_ns) {
-        memset(memory_slot(&sent.memory, n), (int)n, SIZE);
-        if (near.kind->ask(&near, &sent, n) < 0 ||
-            near.kind->hear(&near, NULL, &sent, n, &at_ns) < 0 || at_ns <= last_ns)
-            return -1;
-    }
-    return 0;
+static int ask(struct transport *end, struct job *job)
+{
+    return trips_ask(end, end, job, &trips);
 }
 
-static int pong_far(void)
+static int answer(struct transport *end, struct job *job)
 {
-    return far.kind->pong(&far, NULL, &got);
+    return trips_answer(end, end, job);
+}
+
+static int ask_near(void)
+{
+    return move(&near, &sent, ask);
+}
+
+static int answer_far(void)
+{
+    return move(&far, &got, answer);
 }
 
 TEST(unix__every_byte_arrives_in_its_place, .rows = KINDS)
@@ -153,12 +164,12 @@ TEST(unix__every_byte_arrives_in_its_place, .rows = KINDS)
 
 static int send_far(void)
 {
-    return far.kind->send(&far, &sent);
+    return move(&far, &sent, far.kind->send);
 }
 
 static int receive_near(void)
 {
-    return near.kind->receive(&near, &got);
+    return move(&near, &got, near.kind->receive);
 }
 
 TEST(unix__the_other_way_too, .rows = KINDS)
@@ -173,10 +184,17 @@ TEST(unix__the_other_way_too, .rows = KINDS)
 TEST(unix__messages_come_back, .rows = KINDS)
 {
     open_channel(_i);
-    sent = job_of(SIZE, TRIPS);
-    got = job_of(SIZE, TRIPS);
-    ck_assert_int_eq(at_both_ends(ping_near, pong_far), 0);
-    ck_assert_mem_eq(memory_slot(&sent.memory, 0), memory_slot(&got.memory, 0), SIZE);
+    sent = job_of(SIZE, TIMES);
+    got = job_of(SIZE, TIMES);
+    sent.depth = got.depth = SLOTS / 2;
+    for (uint64_t slot = 0; slot < SLOTS; slot++)
+        memset(memory_slot(&sent.memory, slot), (int)slot, SIZE);
+    trips = (struct histogram){0};
+    ck_assert_int_eq(at_both_ends(ask_near, answer_far), 0);
+    ck_assert_uint_eq(trips.count, TIMES);
+    for (uint64_t slot = 0; slot < SLOTS; slot += 2)
+        ck_assert_mem_eq(memory_slot(&sent.memory, slot), memory_slot(&sent.memory, slot + 1),
+                         SIZE);
 }
 
 /* The kernel doubles what a socket is given, and a pipe has what it asks for. */
@@ -235,20 +253,17 @@ TEST(unix_send__the_other_end_stands_still, .rows = KINDS)
 /* Whichever of the two finds out first. */
 TEST(unix_hear__the_other_end_says_why, .rows = KINDS)
 {
-    int64_t at_ns;
-
     open_channel(_i);
-    sent = job_of(SIZE, TRIPS);
-    ck_assert_int_eq(near.kind->ask(&near, &sent, 0), 0);
+    sent = job_of(SIZE, TIMES);
     ck_assert_int_eq(control_say(&controls[1], "failed it is tired"), 0);
-    ck_assert_int_eq(near.kind->hear(&near, NULL, &sent, 0, &at_ns), -1);
+    ck_assert_int_eq(ask_near(), -1);
     ck_assert_str_eq(complain_last(), "the other end failed: it is tired");
 }
 
 TEST(unix_connect__nobody_is_there, .rows = KINDS)
 {
     use(_i);
-    ck_assert_int_eq(near.kind->connect(&near, 1), -1);
+    ck_assert_int_eq(near.kind->connect(&near), -1);
     ck_assert_ptr_nonnull(strstr(complain_last(), ": cannot connect: Connection refused"));
 }
 
@@ -269,7 +284,7 @@ TEST(unix_accept__nobody_comes, .rows = KINDS)
     use(_i);
     settings.limit_ns = 1;
     ck_assert_int_gt(far.kind->offer(&far), 0);
-    ck_assert_int_eq(far.kind->accept(&far, 1), -1);
+    ck_assert_int_eq(far.kind->accept(&far), -1);
     ck_assert_str_eq(complain_last(), "nobody connected within 0 s");
 }
 
@@ -278,9 +293,9 @@ TEST(pipe_accept__no_pipes_come)
 {
     use(1);
     ck_assert_int_gt(far.kind->offer(&far), 0);
-    ck_assert_int_gt(transport_unix.connect(&near, 1), 0);
+    ck_assert_int_gt(transport_unix.connect(&near), 0);
     ck_assert_int_eq(send(near.fd, "", 1, MSG_NOSIGNAL), 1);
-    ck_assert_int_eq(far.kind->accept(&far, 1), -1);
+    ck_assert_int_eq(far.kind->accept(&far), -1);
     ck_assert_str_eq(complain_last(), "pipe: the other end hands over no pipes");
 }
 
@@ -288,8 +303,8 @@ TEST(pipe_accept__nothing_comes)
 {
     use(1);
     ck_assert_int_gt(far.kind->offer(&far), 0);
-    ck_assert_int_gt(transport_unix.connect(&near, 1), 0);
-    ck_assert_int_eq(far.kind->accept(&far, 1), -1);
+    ck_assert_int_gt(transport_unix.connect(&near), 0);
+    ck_assert_int_eq(far.kind->accept(&far), -1);
     ck_assert_ptr_nonnull(strstr(complain_last(), "pipe: cannot get its other end: "));
 }
 

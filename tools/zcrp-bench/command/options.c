@@ -235,7 +235,7 @@ static int check_transport(const struct options *options, const struct choice *c
 {
     const struct transport_kind *kind = choice->kind;
 
-    if (options->is_ping && kind->pong == NULL)
+    if (options->is_ping && kind->put == NULL)
         return complain("--ping: %s only goes one way", choice->name);
     if (options->is_ping && options->bits_per_s != 0 && kind->takes_turns)
         return complain("--ping with --rate: %s does not send while it receives", choice->name);

@@ -2,7 +2,7 @@
  * question. The connecting end asks, the listening end answers.
  *
  *      connecting end                  listening end
- *      zcrp-bench 10                   zcrp-bench 10
+ *      zcrp-bench 11                   zcrp-bench 11
  *      settings, and their numbers     settled
  *      open | back TRANSPORT           opened PORT
  *      connected PORT                  open

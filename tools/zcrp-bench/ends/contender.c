@@ -104,12 +104,13 @@ static size_t list_for(const struct choice *choice, enum contender_use use, bool
     return 1;
 }
 
-static int open_channel(struct transport *channel, const struct transport *plain,
+static int open_channel(struct transport *channel, const struct transport *plain, size_t *number,
                         const struct manner *manner, bool is_back)
 {
     *channel = *plain;
     channel->manner = *manner;
     channel->is_back = is_back;
+    channel->number = (*number)++;
     return transport_open(channel);
 }
 
@@ -120,16 +121,17 @@ int contender_open(struct contender *contender, const struct choice *choice, enu
     struct manner manners[MANNERS_MAX] = {0};
     size_t count = list_for(choice, use, plain->settings->peers > 0, manners);
 
-    *contender = (struct contender){.name = choice->name, .first_number = *number};
-    for (size_t i = 0; i < count; i++, ++*number) {
-        contender->lane_count++;
-        if (open_channel(&contender->lanes[i], plain, &manners[i], use == CONTENDER_BACK) < 0)
+    *contender = (struct contender){.name = choice->name};
+    while (contender->lane_count < count) {
+        size_t i = contender->lane_count++;
+
+        if (open_channel(&contender->lanes[i], plain, number, &manners[i], use == CONTENDER_BACK) <
+            0)
             return -1;
     }
-    if (use != CONTENDER_PING || !choice->kind->is_simplex)
+    if (use != CONTENDER_PING || !transport_is_simplex(plain))
         return 0;
-    ++*number;
-    return open_channel(&contender->back, plain, &usual, true);
+    return open_channel(&contender->back, plain, number, &usual, true);
 }
 
 void contender_close(struct contender *contender)

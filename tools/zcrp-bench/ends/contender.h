@@ -31,7 +31,6 @@ struct contender {
     const char *name;
     struct transport lanes[MANNERS_MAX];
     size_t lane_count;
-    size_t first_number;   /* of lane 0, among all channels of the run in the order of opening */
     size_t lane;           /* the chosen one */
     struct transport back; /* for ping, where the kind needs it: all zero else */
 };
@@ -60,9 +59,10 @@ static inline struct transport *contender_transport(struct contender *contender)
     return &contender->lanes[contender->lane];
 }
 
-static inline size_t contender_number(const struct contender *contender)
+/* The channel by which round trips come back. */
+static inline struct transport *contender_back(struct contender *contender)
 {
-    return contender->first_number + contender->lane;
+    return contender->back.kind != NULL ? &contender->back : contender_transport(contender);
 }
 
 #endif

@@ -2,140 +2,15 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/complain.h"
+#include "zcrp-bench/ends/trips.h"
 #include "zcrp-bench/job/record.h"
 #include "zcrp-bench/results/report.h"
 #include "zcrp-bench/transports/carrier.h"
-
-/* Round trips, at the end that asks: one after the other, or by a schedule.
- *
- *      one after the other    ask 0 ... hear 0, ask 1 ... hear 1, ...
- *      by a schedule          ask 0     ask 1     ask 2 ...   a thread; n is due at n x interval
- *                                  hear 0    hear 1 ...       this thread
- *
- * By a schedule a round trip counts from when its message was due, so a message that had to wait
- * for others ahead of it shows what they cost. No more messages are under way than the job's depth.
- */
-
-/* So long before a message is due this end begins to wait for it to come back: then no time limit
- * of the transport's ends the wait for a message that was not sent yet. */
-static const int64_t early_ns = 1000000000;
-
-static const int64_t pause_ns = 20000; /* between two looks for room */
-
-struct schedule {
-    struct transport *there;
-    const struct job *job;
-    int64_t start_ns;
-    double interval_ns;
-    _Atomic uint64_t heard; /* messages that are back */
-    _Atomic bool is_over;   /* the other thread has failed */
-    int status;             /* of the thread, once it has ended */
-};
-
-static int64_t due_ns(const struct schedule *schedule, uint64_t n)
-{
-    return schedule->start_ns + (int64_t)((double)n * schedule->interval_ns);
-}
-
-/* Waits while as many messages are under way as may be. False if the run is over. */
-static bool wait_for_room(struct schedule *schedule, uint64_t n)
-{
-    while (!atomic_load(&schedule->is_over)) {
-        if (n - atomic_load(&schedule->heard) < schedule->job->depth)
-            return true;
-        watch_sleep_until(watch_now_ns() + pause_ns);
-    }
-    return false;
-}
-
-static void *ask_all(void *argument)
-{
-    struct schedule *schedule = argument;
-    struct transport *there = schedule->there;
-
-    for (uint64_t n = 0; n < schedule->job->count && schedule->status == 0; n++) {
-        watch_sleep_until(due_ns(schedule, n));
-        if (!wait_for_room(schedule, n))
-            break;
-        schedule->status = there->kind->ask(there, schedule->job, n);
-    }
-    return NULL;
-}
-
-static int hear_all(struct schedule *schedule, struct transport *back, struct histogram *trips)
-{
-    struct transport *there = schedule->there;
-    int64_t at_ns;
-
-    for (uint64_t n = 0; n < schedule->job->count; n++) {
-        int64_t due = due_ns(schedule, n);
-
-        watch_sleep_until(due - early_ns);
-        if (there->kind->hear(there, back, schedule->job, n, &at_ns) < 0)
-            return -1;
-        atomic_store(&schedule->heard, n + 1);
-        histogram_add(trips, (uint64_t)(at_ns > due ? at_ns - due : 0));
-    }
-    return 0;
-}
-
-static int by_schedule(struct transport *there, struct transport *back, const struct job *job,
-                       struct histogram *trips)
-{
-    struct schedule schedule = {
-        .there = there,
-        .job = job,
-        .start_ns = watch_now_ns(),
-        .interval_ns = job->course.interval_ns,
-    };
-    pthread_t thread;
-    int error = pthread_create(&thread, NULL, ask_all, &schedule);
-
-    if (error != 0)
-        return complain("cannot start a thread: %s", strerror(error));
-    int status = hear_all(&schedule, back, trips);
-    if (status < 0)
-        atomic_store(&schedule.is_over, true);
-    pthread_join(thread, NULL);
-    return schedule.status < 0 ? -1 : status;
-}
-
-static int one_by_one(struct transport *there, struct transport *back, const struct job *job,
-                      struct histogram *trips)
-{
-    int64_t at_ns;
-
-    for (uint64_t n = 0; n < job->count; n++) {
-        int64_t start_ns = watch_now_ns();
-
-        if (there->kind->ask(there, job, n) < 0 ||
-            there->kind->hear(there, back, job, n, &at_ns) < 0)
-            return -1;
-        histogram_add(trips, (uint64_t)(at_ns - start_ns));
-    }
-    return 0;
-}
-
-/* Does the job over a channel there and, if the kind is simplex, one back; all is prepared, and the
- * other end answers. Adds each round trip to *trips. */
-static int ping_run(struct transport *there, struct transport *back, const struct job *job,
-                    struct histogram *trips)
-{
-    if (there->kind->expect != NULL && there->kind->expect(back, job) < 0)
-        return -1;
-    if (job->course.interval_ns > 0)
-        return by_schedule(there, back, job, trips);
-    return one_by_one(there, back, job, trips);
-}
-
-/* ---- a measurement ---- */
 
 /* Tells the other end what comes, until it is ready. */
 static int announce(struct sending_end *end, size_t transport, const struct job *job)
@@ -183,82 +58,47 @@ static void note_verdict(struct run *run, struct job *job, const struct transpor
     job_complain(job, transport->kind->name);
 }
 
-static void begin_run(struct run *run, const struct contender *contender, const struct job *job)
-{
-    *run = (struct run){
-        .transport = contender->name,
-        .size = job->size,
-    };
-    memcpy(run->channel, contender->lanes[contender->lane].channel, sizeof run->channel);
-}
-
 /* Whether ZCRP found its peer's memory shows in what it counted. The warm-up shows it for those
  * runs after it that do not tell: of small messages, each of which wakes its peer. */
 static void name_channel(struct run *run, struct transport *transport)
 {
     const struct counts *sender = &run->sender.counts;
-    enum carrier found = CARRIER_AUTO;
+    bool is_open = transport->kind->is_zcrp && transport->settings->channel == CARRIER_AUTO;
+    bool was_memory = carrier_was_memory(sender, run->bytes);
 
-    if (!transport->kind->is_zcrp || transport->settings->channel != CARRIER_AUTO)
-        return;
-    if (carrier_was_memory(sender, run->bytes))
-        found = CARRIER_MEMORY;
-    else if (sender->value[COUNT_memory_refused] != 0 || sender->value[COUNT_bytes_copied_once] > 0)
-        found = CARRIER_UDP;
-    if (found != CARRIER_AUTO)
-        snprintf(transport->channel, sizeof transport->channel, "%s", carrier_names[found]);
+    if (is_open && (was_memory || sender->value[COUNT_memory_refused] != 0 ||
+                    sender->value[COUNT_bytes_copied_once] > 0))
+        snprintf(transport->channel, sizeof transport->channel, "%s",
+                 carrier_names[was_memory ? CARRIER_MEMORY : CARRIER_UDP]);
     memcpy(run->channel, transport->channel, sizeof run->channel);
 }
 
-static double wall_s(const struct record *end)
+/* This end's part of the job, and what the other end has to show for its own. An end that only
+ * sends is done when the other one is. */
+static int do_part(struct sending_end *end, struct contender *contender, struct job *job,
+                   struct run *run)
 {
-    return (double)end->watch.wall_ns / 1e9;
-}
+    struct transport *transport = contender_transport(contender);
+    bool is_back = transport->is_back, is_sending = !is_back && !job->are_trips;
+    struct record *here = is_back ? &run->receiver : &run->sender;
+    struct record *there = is_back ? &run->sender : &run->receiver;
+    int status;
 
-/* This end sends. */
-static int run_there(struct sending_end *end, struct transport *transport, struct job *job,
-                     struct run *run)
-{
-    record_begin(&run->sender, transport);
+    record_begin(here, transport);
+    if (is_back && control_say(&end->control, "go") < 0)
+        return -1;
     course_begin(&job->course);
-    if (transport->kind->send(transport, job) < 0)
+    if (job->are_trips)
+        status = trips_ask(transport, contender_back(contender), job, run->histogram);
+    else
+        status = is_back ? transport->kind->receive(transport, job)
+                         : transport->kind->send(transport, job);
+    if (status < 0)
         return job_failed(end);
-    if (record_hear(&end->control, &run->receiver) < 0)
+    if (is_sending && record_hear(&end->control, there) < 0)
         return -1;
-    record_end(&run->sender, transport, job);
-    run->seconds = wall_s(&run->receiver);
-    return 0;
-}
-
-/* --reverse: the other end sends, once it is told that the watch runs. */
-static int run_back(struct sending_end *end, struct transport *transport, struct job *job,
-                    struct run *run)
-{
-    record_begin(&run->receiver, transport);
-    if (control_say(&end->control, "go") < 0)
-        return -1;
-    if (transport->kind->receive(transport, job) < 0)
-        return job_failed(end);
-    record_end(&run->receiver, transport, job);
-    run->seconds = wall_s(&run->receiver);
-    return record_hear(&end->control, &run->sender);
-}
-
-/* There and back. */
-static int run_trips(struct sending_end *end, struct contender *contender, struct job *job,
-                     struct run *run)
-{
-    struct transport *there = contender_transport(contender);
-
-    run->histogram = calloc(1, sizeof *run->histogram);
-    if (run->histogram == NULL)
-        return complain("no memory for a histogram: %s", strerror(ENOMEM));
-    record_begin(&run->sender, there);
-    if (ping_run(there, &contender->back, job, run->histogram) < 0)
-        return job_failed(end);
-    record_end(&run->sender, there, job);
-    run->seconds = wall_s(&run->sender);
-    return record_hear(&end->control, &run->receiver);
+    record_end(here, transport, job);
+    return is_sending ? 0 : record_hear(&end->control, there);
 }
 
 /* Of the crowd's connections: of both directions if messages go both ways. */
@@ -271,34 +111,33 @@ static double fairness_of(const struct run *run)
     return there > 0 ? there : 1;
 }
 
-/* At this end; the way back, too, where it is a channel of its own. */
-static int prepare(struct contender *contender, const struct job *job)
-{
-    struct transport *back = &contender->back;
-
-    if (transport_prepare(contender_transport(contender), job) < 0)
-        return -1;
-    return job->are_trips && back->kind != NULL ? transport_prepare(back, job) : 0;
-}
-
 int measurement_run(struct sending_end *end, struct contender *contender, struct job *job,
                     struct run *run)
 {
     struct transport *transport = contender_transport(contender);
-    int status;
+    struct transport *back = contender_back(contender);
 
-    begin_run(run, contender, job);
-    if (prepare(contender, job) < 0 || announce(end, contender_number(contender), job) < 0)
-        return -1;
-    if (job->are_trips)
-        status = run_trips(end, contender, job, run);
-    else
-        status = transport->is_back ? run_back(end, transport, job, run)
-                                    : run_there(end, transport, job, run);
+    *run = (struct run){
+        .transport = contender->name,
+        .size = job->size,
+        .histogram = job->are_trips ? calloc(1, sizeof *run->histogram) : NULL,
+    };
+    if (job->are_trips && run->histogram == NULL)
+        return complain("no memory for a histogram: %s", strerror(ENOMEM));
+    int status = transport_prepare(transport, job);
+    if (status == 0 && back != transport && job->are_trips)
+        status = transport_prepare(back, job);
+    if (status == 0)
+        status = announce(end, transport->number, job);
+    if (status == 0) {
+        status = transport_begin(transport) < 0 ? -1 : do_part(end, contender, job, run);
+        transport_end(transport);
+    }
     if (status < 0) {
         run_fini(run);
         return -1;
     }
+    run->seconds = (double)(job->are_trips ? run->sender : run->receiver).watch.wall_ns / 1e9;
     run->count = end->options->is_duplex ? 2 * job->count : job->count;
     run->bytes = run->count * job->size;
     run->depth = job->depth;

@@ -9,6 +9,7 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
+#include "zcrp-bench/ends/trips.h"
 #include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/transport.h"
 
@@ -69,63 +70,48 @@ static int make_job(struct receiving_end *end, const struct order *order, struct
     return job_is_sane(job) && job->depth <= end->settings.depth ? 0 : malformed(end);
 }
 
-/* This end receives. */
-static int measure_there(struct receiving_end *end, struct transport *transport, struct job *job)
+/* The channel by which what comes by this one goes back; NULL: there is none. */
+static struct transport *back_of(struct receiving_end *end, struct transport *there)
+{
+    const struct transport *behind = &end->transports[end->transport_count];
+
+    if (there->kind->put == NULL || there->is_back)
+        return NULL;
+    if (!transport_is_simplex(there))
+        return there;
+    return there + 1 < behind && there[1].kind == there->kind && there[1].is_back ? there + 1
+                                                                                  : NULL;
+}
+
+/* This end's part of the job, when the other end knows that it is ready. */
+static int do_part(struct receiving_end *end, struct transport *transport, struct transport *back,
+                   struct job *job)
 {
     struct record record;
 
     record_begin(&record, transport);
-    if (control_say(&end->control, "ready") < 0 || transport->kind->receive(transport, job) < 0)
+    if ((job->are_trips && trips_expect(transport, job) < 0) ||
+        control_say(&end->control, "ready") < 0)
+        return -1;
+    if (!job->are_trips && transport->is_back) {
+        if (control_expect(&end->control, "go") == NULL)
+            return -1;
+        record_begin(&record, transport);
+        course_begin(&job->course);
+    }
+    int status;
+    if (job->are_trips)
+        status = trips_answer(transport, back, job);
+    else
+        status = transport->is_back ? transport->kind->send(transport, job)
+                                    : transport->kind->receive(transport, job);
+    if (status < 0)
         return -1;
     record_end(&record, transport, job);
     if (job->is_different) {
         end->is_different = true;
         job_complain(job, transport->kind->name);
     }
-    return record_say(&end->control, &record);
-}
-
-/* This end sends, when the other end says so. */
-static int measure_back(struct receiving_end *end, struct transport *transport, struct job *job)
-{
-    struct record record;
-
-    if (control_say(&end->control, "ready") < 0 || control_expect(&end->control, "go") == NULL)
-        return -1;
-    record_begin(&record, transport);
-    course_begin(&job->course);
-    if (transport->kind->send(transport, job) < 0)
-        return -1;
-    record_end(&record, transport, job);
-    return record_say(&end->control, &record);
-}
-
-/* Whether channel `number`, and the one back, can be used for round trips. */
-static bool has_way_back(const struct receiving_end *end, uint64_t number)
-{
-    const struct transport *there = &end->transports[number];
-
-    if (there->kind->pong == NULL || there->is_back)
-        return false;
-    return !there->kind->is_simplex ||
-           (number + 1 < end->transport_count && there[1].kind == there->kind && there[1].is_back);
-}
-
-/* Each message goes back. */
-static int pong(struct receiving_end *end, size_t number, const struct job *job)
-{
-    struct transport *there = &end->transports[number];
-    struct transport *back = there->kind->is_simplex ? there + 1 : NULL;
-    struct record record;
-
-    if (!has_way_back(end, number))
-        return malformed(end);
-    if (back != NULL && transport_prepare(back, job) < 0)
-        return -1;
-    record_begin(&record, there);
-    if (there->kind->pong(there, back, job) < 0)
-        return -1;
-    record_end(&record, there, job);
     return record_say(&end->control, &record);
 }
 
@@ -139,12 +125,15 @@ static int obey_measure(struct receiving_end *end)
     if (order.transport >= end->transport_count)
         return malformed(end);
     struct transport *transport = &end->transports[order.transport];
-    if (make_job(end, &order, &job) < 0 || transport_prepare(transport, &job) < 0)
+    struct transport *back = back_of(end, transport);
+    if (order.are_trips != 0 && back == NULL)
+        return malformed(end);
+    if (make_job(end, &order, &job) < 0 || transport_prepare(transport, &job) < 0 ||
+        (job.are_trips && back != transport && transport_prepare(back, &job) < 0))
         return -1;
-    if (job.are_trips)
-        return pong(end, order.transport, &job);
-    return transport->is_back ? measure_back(end, transport, &job)
-                              : measure_there(end, transport, &job);
+    int status = transport_begin(transport) < 0 ? -1 : do_part(end, transport, back, &job);
+    transport_end(transport);
+    return status;
 }
 
 /* ---- the conversation ---- */

@@ -36,23 +36,23 @@ int udp_offer(struct transport *transport)
     return port >= 0 ? port : udp_failed(transport, "listen", port);
 }
 
-int udp_accept(struct transport *transport, int port)
+int udp_accept(struct transport *transport)
 {
     const char *name = transport->kind->name;
     struct peer_address there;
 
-    if (peer_address_there(transport->control, port, &there) < 0)
+    if (peer_address_there(transport->control, transport->port, &there) < 0)
         return -1;
     if (connect(transport->fd, &there.any, there.length) < 0)
         return complain("%s: cannot connect to the peer: %s", name, strerror(errno));
     return 0;
 }
 
-int udp_connect(struct transport *transport, int port)
+int udp_connect(struct transport *transport)
 {
     struct address peer;
 
-    if (address_peer(transport->control->fd, port, &peer) < 0)
+    if (address_peer(transport->control->fd, transport->port, &peer) < 0)
         return -1;
     snprintf(transport->channel, sizeof transport->channel, "udp");
     transport->fd = zcrp_udp_connect(peer.host, peer.port);
@@ -243,13 +243,13 @@ int carrier_accept(const struct transport *transport, struct zcrp_listener *list
     return code == ZCRP_OK ? 0 : udp_failed(transport, "accept", code);
 }
 
-int carrier_connect(const struct transport *transport, int port,
-                    struct zcrp_connection **connections, uint64_t count)
+int carrier_connect(const struct transport *transport, struct zcrp_connection **connections,
+                    uint64_t count)
 {
     struct zcrp_options options;
     struct address peer;
 
-    if (address_peer(transport->control->fd, port, &peer) < 0)
+    if (address_peer(transport->control->fd, transport->port, &peer) < 0)
         return -1;
     int code = make_options(transport, &options);
     if (code != ZCRP_OK)

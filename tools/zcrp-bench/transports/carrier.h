@@ -13,8 +13,8 @@
 /* As the functions of the same names in struct transport_kind: transport->fd is the socket. Each
  * returns a port, udp_accept 0; or -1 with a complaint. */
 int udp_offer(struct transport *transport);
-int udp_accept(struct transport *transport, int port);
-int udp_connect(struct transport *transport, int port);
+int udp_accept(struct transport *transport);
+int udp_connect(struct transport *transport);
 
 /* Bursts of datagrams, which the kernel cuts and gathers, for kinds that have these sockets. */
 
@@ -71,8 +71,8 @@ struct zcrp_options carrier_options(const struct settings *settings, bool is_bac
 int carrier_listen(const struct transport *transport, struct zcrp_listener **listener);
 int carrier_accept(const struct transport *transport, struct zcrp_listener *listener,
                    struct zcrp_connection **connections, uint64_t count);
-int carrier_connect(const struct transport *transport, int port,
-                    struct zcrp_connection **connections, uint64_t count);
+int carrier_connect(const struct transport *transport, struct zcrp_connection **connections,
+                    uint64_t count);
 
 /* Does this channel carry AAL5? Does it need both ends on this host? */
 bool carrier_is_aal5(uint64_t channel);

@@ -46,7 +46,6 @@ struct crowd {
     bool is_sender; /* of the ways there */
     bool has_begun; /* has been prepared for its first job */
     int epoll;
-    int port; /* of the other end's listener */
     struct job *job;
     uint64_t begun, ended;  /* of the job's messages that this end sends */
     uint64_t arrived;       /* of those that it receives */
@@ -220,13 +219,9 @@ static double crowd_fairness(struct transport *transport)
     return fairness_index(crowd->peer_bytes, crowd->peers);
 }
 
-static int crowd_connect(struct transport *transport, int port)
+static int crowd_connect(struct transport *transport)
 {
-    struct crowd *crowd = make_crowd(transport, false);
-
-    if (crowd == NULL)
-        return -1;
-    return crowd->port = port;
+    return make_crowd(transport, false) == NULL ? -1 : transport->port;
 }
 
 /* ---- connections of ZCRP: each half's descriptor says when messages have ended ---- */
@@ -243,11 +238,10 @@ static int by_zcrp_offer(struct transport *transport)
     return crowd == NULL ? -1 : carrier_listen(transport, &crowd->listener);
 }
 
-static int by_zcrp_accept(struct transport *transport, int port)
+static int by_zcrp_accept(struct transport *transport)
 {
     const struct crowd *crowd = transport->state;
 
-    (void)port;
     return carrier_accept(transport, crowd->listener, crowd->connection, crowd->peers);
 }
 
@@ -256,7 +250,7 @@ static int by_zcrp_meet(struct transport *transport)
     const struct crowd *crowd = transport->state;
 
     carrier_name(transport->settings, transport->channel);
-    return carrier_connect(transport, crowd->port, crowd->connection, crowd->peers);
+    return carrier_connect(transport, crowd->connection, crowd->peers);
 }
 
 /* Of the library's memory if both ends are to map it. */
@@ -425,11 +419,10 @@ static int by_tcp_offer(struct transport *transport)
     return make_crowd(transport, true) == NULL ? -1 : tcp_offer(transport);
 }
 
-static int by_tcp_accept(struct transport *transport, int port)
+static int by_tcp_accept(struct transport *transport)
 {
     const struct crowd *crowd = transport->state;
 
-    (void)port;
     for (uint64_t i = 0; i < crowd->peers; i++) {
         crowd->fd[i] =
             connection_accept(transport->listener, (int64_t)transport->settings->limit_ns);
@@ -444,7 +437,7 @@ static int by_tcp_meet(struct transport *transport)
     struct crowd *crowd = transport->state;
     struct address there;
 
-    if (address_peer(transport->control->fd, crowd->port, &there) < 0)
+    if (address_peer(transport->control->fd, transport->port, &there) < 0)
         return -1;
     for (uint64_t i = 0; i < crowd->peers; i++) {
         crowd->fd[i] = connection_open(&there, transport->manner.congestion,

@@ -95,14 +95,14 @@ static int start(struct transport *transport)
     return 0;
 }
 
-static int limit_accept(struct transport *transport, int port)
+static int limit_accept(struct transport *transport)
 {
-    return udp_accept(transport, port) < 0 ? -1 : start(transport);
+    return udp_accept(transport) < 0 ? -1 : start(transport);
 }
 
-static int limit_connect(struct transport *transport, int port)
+static int limit_connect(struct transport *transport)
 {
-    int own = udp_connect(transport, port);
+    int own = udp_connect(transport);
 
     return own < 0 || start(transport) < 0 ? -1 : own;
 }

@@ -78,11 +78,10 @@ static int unix_offer(struct transport *transport)
     return NO_PORT;
 }
 
-static int unix_accept(struct transport *transport, int port)
+static int unix_accept(struct transport *transport)
 {
     int listener = transport->fd;
 
-    (void)port;
     transport->fd = connection_accept(listener, (int64_t)transport->settings->limit_ns);
     close(listener);
     if (transport->fd < 0)
@@ -101,14 +100,13 @@ static void unix_name(struct transport *transport, uint64_t buffer_bytes)
              buffer);
 }
 
-static int unix_connect(struct transport *transport, int port)
+static int unix_connect(struct transport *transport)
 {
     struct address here;
     struct address there;
     int buffer = 0;
     socklen_t size = sizeof buffer;
 
-    (void)port;
     if (address_local(transport->control->fd, &here) < 0 ||
         address_peer(transport->control->fd, 0, &there) < 0 || create(transport) < 0)
         return -1;
@@ -141,18 +139,8 @@ const struct transport_kind transport_unix = {
 
 enum { PIPE_BYTES = 512 << 10, LEAST_BYTES = 64 << 10, NS_A_MILLISECOND = 1000000 };
 
-/* A call on a pipe has no time limit, and poll before it costs half a round trip. So this end's
- * threads have a timer each while a job is under way: a signal that ends a call, and nothing else.
- */
-struct beat {
-    timer_t timer;
-    bool is_on;
-};
-
 struct pipe_end {
     int out; /* written; transport->fd is the one that is read */
-    struct beat beat;
-    struct beat asking; /* of the thread that asks, in round trips */
 };
 
 static int pipe_failed(const char *doing)
@@ -160,12 +148,19 @@ static int pipe_failed(const char *doing)
     return complain("pipe: cannot %s: %s", doing, strerror(errno));
 }
 
+/* A call on a pipe has no time limit, and poll before it costs half a round trip. So each thread
+ * has a timer while it moves a job's messages: a signal that ends a call, and nothing else. */
+static _Thread_local struct {
+    timer_t timer;
+    bool is_on;
+} beat;
+
 static void on_beat(int signal)
 {
     (void)signal;
 }
 
-static int begin_beat(struct beat *beat)
+static int begin_beat(struct transport *transport)
 {
     struct sigevent event = {
         .sigev_notify = SIGEV_THREAD_ID,
@@ -175,17 +170,19 @@ static int begin_beat(struct beat *beat)
     const struct timespec pause = {.tv_nsec = STREAM_PAUSE_MS * NS_A_MILLISECOND};
     const struct itimerspec every = {.it_interval = pause, .it_value = pause};
 
-    if (timer_create(CLOCK_MONOTONIC, &event, &beat->timer) < 0)
+    (void)transport;
+    if (timer_create(CLOCK_MONOTONIC, &event, &beat.timer) < 0)
         return pipe_failed("make a timer");
-    beat->is_on = true;
-    return timer_settime(beat->timer, 0, &every, NULL) < 0 ? pipe_failed("start a timer") : 0;
+    beat.is_on = true;
+    return timer_settime(beat.timer, 0, &every, NULL) < 0 ? pipe_failed("start a timer") : 0;
 }
 
-static void end_beat(struct beat *beat)
+static void end_beat(struct transport *transport)
 {
-    if (beat->is_on)
-        timer_delete(beat->timer);
-    beat->is_on = false;
+    (void)transport;
+    if (beat.is_on)
+        timer_delete(beat.timer);
+    beat.is_on = false;
 }
 
 /* Both ends: `in` and `out` are this end's, from now on the transport's. A reader that is gone is
@@ -267,11 +264,11 @@ static int take_over(int fd, int pipes[2])
     return 0;
 }
 
-static int accept_both(struct transport *transport, int port)
+static int accept_both(struct transport *transport)
 {
     int pipes[2] = {-1, -1};
 
-    if (unix_accept(transport, port) < 0 || take_over(transport->fd, pipes) < 0)
+    if (unix_accept(transport) < 0 || take_over(transport->fd, pipes) < 0)
         return -1;
     return start(transport, pipes[0], pipes[1]);
 }
@@ -290,11 +287,11 @@ static int share(struct transport *transport, const int there[2], const int back
     return start(transport, back[0], there[1]) < 0 ? -1 : status;
 }
 
-static int connect_both(struct transport *transport, int port)
+static int connect_both(struct transport *transport)
 {
     int there[2];
     int back[2];
-    int own = unix_connect(transport, port);
+    int own = unix_connect(transport);
 
     if (own < 0)
         return -1;
@@ -318,74 +315,12 @@ static ssize_t write_some(struct transport *transport, const void *bytes, size_t
 
 static const struct stream stream = {write_some, stream_read, STREAM_PIECES};
 
-/* ---- jobs, and beats meanwhile */
-
-static int send_all(struct transport *transport, struct job *job)
-{
-    struct pipe_end *end = transport->state;
-    int status = begin_beat(&end->beat) < 0 ? -1 : stream_send(transport, job);
-
-    end_beat(&end->beat);
-    return status;
-}
-
-static int receive_all(struct transport *transport, struct job *job)
-{
-    struct pipe_end *end = transport->state;
-    int status = begin_beat(&end->beat) < 0 ? -1 : stream_receive(transport, job);
-
-    end_beat(&end->beat);
-    return status;
-}
-
-static int pong(struct transport *transport, struct transport *back, const struct job *job)
-{
-    struct pipe_end *end = transport->state;
-    int status = begin_beat(&end->beat) < 0 ? -1 : stream_pong(transport, back, job);
-
-    end_beat(&end->beat);
-    return status;
-}
-
-static bool is_last(const struct job *job, uint64_t n)
-{
-    return n + 1 == job->count;
-}
-
-/* Here and below: one thread asks and hears, or one each. */
-static int ask(struct transport *there, const struct job *job, uint64_t n)
-{
-    struct pipe_end *end = there->state;
-
-    if (n == 0 && begin_beat(&end->asking) < 0)
-        return -1;
-    int status = stream_ask(there, job, n);
-    if (status < 0 || is_last(job, n))
-        end_beat(&end->asking);
-    return status;
-}
-
-static int hear(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
-                int64_t *at_ns)
-{
-    struct pipe_end *end = there->state;
-
-    if (n == 0 && begin_beat(&end->beat) < 0)
-        return -1;
-    int status = stream_hear(there, back, job, n, at_ns);
-    if (status < 0 || is_last(job, n))
-        end_beat(&end->beat);
-    return status;
-}
-
 static void close_end(struct transport *transport)
 {
     struct pipe_end *end = transport->state;
 
     if (end == NULL)
         return;
-    end_beat(&end->beat);
-    end_beat(&end->asking);
     close(end->out);
     free(end);
 }
@@ -393,14 +328,11 @@ static void close_end(struct transport *transport)
 const struct transport_kind transport_pipe = {
     .name = "pipe",
     .is_local = true,
-    .stream = &stream,
     .offer = unix_offer,
     .accept = accept_both,
     .connect = connect_both,
-    .send = send_all,
-    .receive = receive_all,
-    .ask = ask,
-    .hear = hear,
-    .pong = pong,
+    .begin = begin_beat,
+    .end = end_beat,
+    STREAM_CALLS(&stream),
     .close = close_end,
 };

@@ -535,19 +535,19 @@ static int start(struct transport *transport)
     return socket_failed("find its addresses");
 }
 
-static int connect_to(struct transport *transport, int port)
+static int connect_to(struct transport *transport)
 {
-    int own = udp_connect(transport, port);
+    int own = udp_connect(transport);
 
     snprintf(transport->channel, sizeof transport->channel, "quic/aes");
     return own < 0 || start(transport) < 0 || begin(transport->state) < 0 ? -1 : own;
 }
 
-static int accept_one(struct transport *transport, int port)
+static int accept_one(struct transport *transport)
 {
     int64_t since = watch_now_ns();
 
-    if (udp_accept(transport, port) < 0 || start(transport) < 0)
+    if (udp_accept(transport) < 0 || start(transport) < 0)
         return -1;
     struct quic_end *end = transport->state;
     while (!is_connected(end)) {

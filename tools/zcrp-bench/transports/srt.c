@@ -84,22 +84,21 @@ static int offer(struct transport *transport)
 }
 
 /* The connection has been made already: the other end says so. */
-static int accept_one(struct transport *transport, int port)
+static int accept_one(struct transport *transport)
 {
     struct srt_end *end = transport->state;
 
-    (void)port;
     end->socket = srt_accept(end->listener, NULL, NULL);
     return end->socket == SRT_INVALID_SOCK ? failed("accept a connection") : 0;
 }
 
-static int connect_to(struct transport *transport, int port)
+static int connect_to(struct transport *transport)
 {
     struct peer_address there;
     SRTSOCKET *socket = NULL;
 
     if (start(transport, &socket, false) < 0 ||
-        peer_address_there(transport->control, port, &there) < 0)
+        peer_address_there(transport->control, transport->port, &there) < 0)
         return -1;
     snprintf(transport->channel, sizeof transport->channel, "srt/file");
     assert(socket != NULL);

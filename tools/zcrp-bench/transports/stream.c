@@ -69,23 +69,6 @@ static int put(struct transport *transport, const uint8_t *bytes, uint64_t size)
     return 0;
 }
 
-/* Receives one message, and nothing behind it. */
-static int take(struct transport *transport, const struct job *job, uint64_t n)
-{
-    struct iovec piece = {memory_slot(&job->memory, n), job->size};
-    int64_t since = 0;
-
-    while (piece.iov_len > 0) {
-        ssize_t moved = transport->kind->stream->read(transport, &piece, 1);
-
-        if (go_on(transport, moved, &since) < 0)
-            return -1;
-        piece.iov_base = (uint8_t *)piece.iov_base + moved;
-        piece.iov_len -= (size_t)moved;
-    }
-    return 0;
-}
-
 int stream_send(struct transport *transport, struct job *job)
 {
     for (uint64_t n = 0; n < job->count; n++) {
@@ -150,29 +133,26 @@ int stream_receive(struct transport *transport, struct job *job)
     return 0;
 }
 
-int stream_ask(struct transport *there, const struct job *job, uint64_t n)
+int stream_put(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot)
 {
-    return put(there, memory_slot(&job->memory, n), job->size);
+    (void)n;
+    return put(transport, memory_slot(&job->memory, slot), job->size);
 }
 
-int stream_hear(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
-                int64_t *at_ns)
+/* One message, and nothing behind it. */
+int stream_take(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot)
 {
-    (void)back;
-    if (take(there, job, n) < 0)
-        return -1;
-    *at_ns = watch_now_ns();
-    return 0;
-}
+    struct iovec piece = {memory_slot(&job->memory, slot), job->size};
+    int64_t since = 0;
 
-int stream_pong(struct transport *transport, struct transport *back, const struct job *job)
-{
-    (void)back;
-    if (control_say(transport->control, "ready") < 0)
-        return -1;
-    for (uint64_t n = 0; n < job->count; n++) {
-        if (take(transport, job, n) < 0 || stream_ask(transport, job, n) < 0)
+    (void)n;
+    while (piece.iov_len > 0) {
+        ssize_t moved = transport->kind->stream->read(transport, &piece, 1);
+
+        if (go_on(transport, moved, &since) < 0)
             return -1;
+        piece.iov_base = (uint8_t *)piece.iov_base + moved;
+        piece.iov_len -= (size_t)moved;
     }
     return 0;
 }

@@ -38,15 +38,13 @@ ssize_t stream_read(struct transport *transport, const struct iovec *pieces, int
 /* As in struct transport_kind, for kinds with a `stream`. */
 int stream_send(struct transport *transport, struct job *job);
 int stream_receive(struct transport *transport, struct job *job);
-int stream_ask(struct transport *there, const struct job *job, uint64_t n);
-int stream_hear(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
-                int64_t *at_ns);
-int stream_pong(struct transport *transport, struct transport *back, const struct job *job);
+int stream_put(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot);
+int stream_take(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot);
 
 /* All of these, of a kind whose messages go both ways. */
 #define STREAM_CALLS(calls)                                                                        \
-    .stream = (calls), .send = stream_send, .receive = stream_receive, .ask = stream_ask,          \
-    .hear = stream_hear, .pong = stream_pong
+    .stream = (calls), .send = stream_send, .receive = stream_receive, .put = stream_put,          \
+    .take = stream_take
 
 /* Addresses for channels: the control connection's two ends, at other ports. */
 

@@ -31,11 +31,11 @@ int tcp_offer(struct transport *transport)
     return port_of(transport->listener);
 }
 
-int tcp_accept(struct transport *transport, int port)
+int tcp_accept(struct transport *transport)
 {
     struct address peer;
 
-    if (address_peer(transport->control->fd, port, &peer) < 0)
+    if (address_peer(transport->control->fd, transport->port, &peer) < 0)
         return -1;
     transport->fd =
         connection_accept_from(transport->listener, &peer, (int64_t)transport->settings->limit_ns);
@@ -58,12 +58,12 @@ void tcp_name(int fd, const struct manner *manner, char name[TRANSPORT_CHANNEL_R
              manner->write_bytes != 0 ? "+" : "", writes);
 }
 
-int tcp_connect(struct transport *transport, int port)
+int tcp_connect(struct transport *transport)
 {
     const struct settings *settings = transport->settings;
     struct address peer;
 
-    if (address_peer(transport->control->fd, port, &peer) < 0)
+    if (address_peer(transport->control->fd, transport->port, &peer) < 0)
         return -1;
     transport->fd =
         connection_open(&peer, transport->manner.congestion, (int64_t)settings->limit_ns);

@@ -153,9 +153,9 @@ static int shake_hands(struct transport *transport)
     return 0;
 }
 
-static int accept_one(struct transport *transport, int port)
+static int accept_one(struct transport *transport)
 {
-    if (tcp_accept(transport, port) < 0 || start(transport, true) < 0)
+    if (tcp_accept(transport) < 0 || start(transport, true) < 0)
         return -1;
     return shake_hands(transport);
 }
@@ -170,9 +170,9 @@ static void name(struct transport *transport)
              has_aes() ? "aes" : "chacha", strchr(tcp, '/'));
 }
 
-static int connect_to(struct transport *transport, int port)
+static int connect_to(struct transport *transport)
 {
-    int own = tcp_connect(transport, port);
+    int own = tcp_connect(transport);
 
     if (own < 0 || start(transport, false) < 0)
         return -1;

@@ -36,15 +36,21 @@ static int choose_kind(struct transport *transport)
     return transport->kind != NULL ? 0 : complain("--peers: zcrp and tcp only, not %s", name);
 }
 
-/* Hears "<verb> PORT"; the port, or -1. */
-static int hear_port(struct control *control, const char *verb)
+bool transport_is_simplex(const struct transport *transport)
 {
-    const char *arguments = control_expect(control, verb);
+    return transport->kind->is_simplex && transport->settings->is_connected == 0;
+}
+
+/* Hears "<verb> PORT". */
+static int hear_port(struct transport *transport, const char *verb)
+{
+    const char *arguments = control_expect(transport->control, verb);
 
     if (arguments == NULL)
         return -1;
     long port = strtol(arguments, NULL, 10);
-    return port > 0 && port < 65536 ? (int)port : complain("the other end names no port");
+    transport->port = (int)port;
+    return port > 0 && port < 65536 ? 0 : complain("the other end names no port");
 }
 
 /* The channel is open. From now on it loses what the settings ask for. */
@@ -61,14 +67,12 @@ int transport_open(struct transport *transport)
 {
     struct control *control = transport->control;
 
-    if (choose_kind(transport) < 0)
+    if (choose_kind(transport) < 0 ||
+        control_say(control, "%s %s", transport->is_back ? "back" : "open", transport->kind->name) <
+            0 ||
+        hear_port(transport, "opened") < 0)
         return -1;
-    if (control_say(control, "%s %s", transport->is_back ? "back" : "open", transport->kind->name) <
-        0)
-        return -1;
-    int port = hear_port(control, "opened");
-    if (port >= 0)
-        port = transport->kind->connect(transport, port);
+    int port = transport->kind->connect(transport);
     if (port < 0 || control_say(control, "connected %d", port) < 0)
         return -1;
     if (transport->kind->meet != NULL && transport->kind->meet(transport) < 0)
@@ -83,8 +87,7 @@ int transport_answer(struct transport *transport)
     int port = choose_kind(transport) < 0 ? -1 : transport->kind->offer(transport);
     if (port < 0 || control_say(control, "opened %d", port) < 0)
         return -1;
-    port = hear_port(control, "connected");
-    if (port < 0 || transport->kind->accept(transport, port) < 0)
+    if (hear_port(transport, "connected") < 0 || transport->kind->accept(transport) < 0)
         return -1;
     return spoil(transport) < 0 ? -1 : control_say(control, "open");
 }
@@ -112,6 +115,17 @@ int transport_despair(struct transport *transport, int64_t since_ns)
 int transport_prepare(struct transport *transport, const struct job *job)
 {
     return transport->kind->prepare != NULL ? transport->kind->prepare(transport, job) : 0;
+}
+
+int transport_begin(struct transport *transport)
+{
+    return transport->kind->begin != NULL ? transport->kind->begin(transport) : 0;
+}
+
+void transport_end(struct transport *transport)
+{
+    if (transport->kind->end != NULL)
+        transport->kind->end(transport);
 }
 
 struct counts transport_count(struct transport *transport)

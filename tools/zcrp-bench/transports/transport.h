@@ -5,7 +5,7 @@
  *      transport_open / transport_answer   connecting / listening end: the channel, for a whole run
  *      prepare                             before the watch starts, for each job
  *      send / receive                      the job; return when the last message has ended
- *      ask, hear / pong                    instead of these: messages there and back
+ *      post, put, settle, take             instead of these: messages there and back (ends/trips.h)
  *      transport_close
  *
  * A function that can fail returns 0, or -1 with a complaint. After a failure only transport_close
@@ -39,9 +39,11 @@ struct transport {
     bool is_back;         /* carries messages from the listening to the connecting end */
     double bytes_per_s;   /* connecting end: this flow's share when warming up; 0: not known */
     char channel[TRANSPORT_CHANNEL_ROOM]; /* "udp", "tcp/cubic"; known at the connecting end */
-    int listener; /* listening end: where the control connection came from */
-    int fd;       /* the channel's socket, or the pipe that this end reads; or -1 */
-    void *state;  /* the kind's own */
+    int listener;  /* listening end: where the control connection came from */
+    int fd;        /* the channel's socket, or the pipe that this end reads; or -1 */
+    int port;      /* of the other end, once that has told it */
+    size_t number; /* connecting end: among all channels of the run, in the order of opening */
+    void *state;   /* the kind's own */
 };
 
 /* A channel in the midst of a job, at the end that sends. */
@@ -57,7 +59,7 @@ struct look {
 struct transport_kind {
     const char *name;
     const struct stream *stream; /* of kinds that use stream.h */
-    bool is_simplex;             /* needs a second channel for the way back */
+    bool is_simplex;             /* needs a second channel for the way back, but for connections */
     bool is_one_way;             /* messages only go from the connecting to the listening end */
     bool has_manners;            /* it goes over TCP */
     bool takes_turns;            /* no thread may send while another one receives */
@@ -66,14 +68,19 @@ struct transport_kind {
     const struct transport_kind *crowd; /* with --peers this takes the kind's place; NULL: none */
     const struct crowd_calls *crowd_calls; /* of kinds that crowd.c has */
     int (*check)(void); /* 0, or -1 with a complaint: this machine has none. NULL: all have it */
-    int (*offer)(struct transport *transport); /* a port to connect to */
-    int (*accept)(struct transport *transport, int port);
-    int (*connect)(struct transport *transport, int port);
+    int (*offer)(struct transport *transport);   /* a port to connect to */
+    int (*accept)(struct transport *transport);  /* the other end, which has connected */
+    int (*connect)(struct transport *transport); /* to the port; returns one of its own */
 
     /* Connecting end, for a channel that both ends make together: works on it from `connect` until
      * the other end's `accept` has returned. NULL elsewhere. */
     int (*meet)(struct transport *transport);
     int (*prepare)(struct transport *transport, const struct job *job); /* NULL: nothing to do */
+
+    /* Around a job, in each thread that moves its messages; `end` also after a failure. NULL:
+     * nothing to do. */
+    int (*begin)(struct transport *transport);
+    void (*end)(struct transport *transport);
     int (*send)(struct transport *transport, struct job *job);
     int (*receive)(struct transport *transport, struct job *job);
     void (*count)(struct transport *transport, struct counts *counts); /* NULL: counts nothing */
@@ -83,17 +90,14 @@ struct transport_kind {
     /* Sending end, from any thread. NULL: nothing can be seen before the end of a job. */
     struct look (*look)(struct transport *transport);
 
-    /* Round trips (ends/measurement.c); NULL: the kind has none. `ask` sends message n there;
-     * `hear` waits until it is back, says when that was, and makes room for a later one. One thread
-     * may ask while another one hears. `expect`, where it is there, comes first. `pong` is the
-     * other end's part: it says that it is ready, and sends each message back. `back` is NULL
-     * unless the kind is simplex.
-     */
-    int (*expect)(struct transport *back, const struct job *job);
-    int (*ask)(struct transport *there, const struct job *job, uint64_t n);
-    int (*hear)(struct transport *there, struct transport *back, const struct job *job, uint64_t n,
-                int64_t *at_ns);
-    int (*pong)(struct transport *there, struct transport *back, const struct job *job);
+    /* Message n of round trips, in this slot of the job's memory: makes room for it, sends it, and
+     * waits until it has come. What was put has ended when `settle` returns, and with `put` where
+     * that is NULL; `post` is NULL where no room need be made. All are NULL where a kind has no
+     * round trips. One thread may put while another one takes. */
+    int (*post)(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot);
+    int (*put)(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot);
+    int (*settle)(struct transport *transport, const struct job *job, uint64_t n);
+    int (*take)(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot);
 };
 
 extern const struct transport_kind transport_tcp;
@@ -105,8 +109,8 @@ extern const struct transport_kind crowd_zcrp, crowd_tcp;
 
 /* TCP's functions, for what goes over it. */
 int tcp_offer(struct transport *transport);
-int tcp_accept(struct transport *transport, int port);
-int tcp_connect(struct transport *transport, int port);
+int tcp_accept(struct transport *transport);
+int tcp_connect(struct transport *transport);
 struct look tcp_look(struct transport *transport);
 
 /* The channel of a TCP that is used so: "tcp/cubic" of whole messages, "tcp/cubic+128K" of smaller
@@ -134,6 +138,9 @@ int peers_complain(const struct peer *peer);
 /* The kind called `name`, or NULL. */
 const struct transport_kind *transport_find(const char *name);
 
+/* Whether round trips need a channel of this kind each way. */
+bool transport_is_simplex(const struct transport *transport);
+
 /* Connecting end: asks the other end for a channel and connects to it. Kind, settings, control,
  * manner and is_back have been filled in, here and below; all else is zero. */
 int transport_open(struct transport *transport);
@@ -143,6 +150,10 @@ int transport_answer(struct transport *transport);
 
 /* Both ends, before a job and its watch. */
 int transport_prepare(struct transport *transport, const struct job *job);
+
+/* Each thread that moves messages of a job: before it and after it. */
+int transport_begin(struct transport *transport);
+void transport_end(struct transport *transport);
 
 /* What the channel has counted since it was opened. */
 struct counts transport_count(struct transport *transport);

@@ -1,3 +1,5 @@
+/* ZCRP as a message transport: over a channel that is one way, or over a connection, whose other
+ * half is the way back. Keys, and round trips where nothing speaks against it, have connections. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -12,20 +14,21 @@
 static const int64_t slice_ns =
     200000000; /* between two looks at whether the peer is still there */
 
-/* The connection whose other half is for the way back, which this thread opens next; NULL: none. */
-static _Thread_local struct zcrp_connection *connection_there;
-
-/* Stands for the port of what has none: a raw socket, and the other half of a connection. */
+/* Stands for the port of a raw socket, which has none. */
 enum { NO_PORT = 1 };
+
+/* The messages of one direction. */
+struct half {
+    struct zcrp_entity *entity; /* NULL: there is none */
+    struct zcrp_msg **messages;
+    uint64_t count; /* messages that exist */
+};
 
 struct zcrp_state {
     struct zcrp_listener *listener;     /* until the other end has called */
-    struct zcrp_connection *connection; /* the entity is one half of it; NULL: it is of a socket, or
-                                           of the connection of the way there */
-    int port;                           /* of the other end's listener */
-    struct zcrp_entity *entity;
-    struct zcrp_msg **messages;
-    uint64_t count; /* messages that exist */
+    struct zcrp_connection *connection; /* the entities are its halves; NULL: one is of a socket */
+    struct half out, in;
+    struct half *main; /* the one of these that jobs of one way use */
 };
 
 static int message_failed(const char *what, uint64_t n, int code)
@@ -34,37 +37,51 @@ static int message_failed(const char *what, uint64_t n, int code)
                     zcrp_explain(code));
 }
 
-static int make_state(struct transport *transport)
+static int start_failed(const struct transport *transport, int code)
+{
+    return udp_failed(transport, "start", code);
+}
+
+static int make_state(struct transport *transport, bool is_sender)
 {
     struct zcrp_state *state = calloc(1, sizeof *state);
 
     transport->state = state;
-    if (state != NULL)
-        state->messages = calloc(transport->settings->depth, sizeof(struct zcrp_msg *));
-    if (state != NULL && state->messages != NULL)
-        return 0;
-    return udp_failed(transport, "start", ZCRP_ERROR_MEMORY);
+    if (state == NULL)
+        return start_failed(transport, ZCRP_ERROR_MEMORY);
+    state->main = is_sender ? &state->out : &state->in;
+    return 0;
 }
 
+static int half_begin(const struct transport *transport, struct half *half,
+                      struct zcrp_entity *entity)
+{
+    half->entity = entity;
+    half->messages = calloc(transport->settings->depth, sizeof(struct zcrp_msg *));
+    return half->messages != NULL ? 0 : start_failed(transport, ZCRP_ERROR_MEMORY);
+}
+
+static void half_fini(struct half *half)
+{
+    for (uint64_t i = 0; i < half->count; i++)
+        zcrp_free_msg(half->messages[i]);
+    free(half->messages);
+}
+
+/* On the socket. */
 static int end_open(struct transport *transport, bool is_sender)
 {
     const int descriptors[2] = {transport->fd, transport->fd};
     struct zcrp_options options = carrier_options(transport->settings, transport->is_back);
-    int code;
+    struct zcrp_entity *entity = NULL;
 
-    if (make_state(transport) < 0)
+    if (make_state(transport, is_sender) < 0 || (is_sender && trace_channel(&options) < 0))
         return -1;
     struct zcrp_state *state = transport->state;
-    if (is_sender && trace_channel(&options) < 0)
-        return -1;
-    code = is_sender ? zcrp_open_sender(&state->entity, descriptors, &options)
-                     : zcrp_open_receiver(&state->entity, descriptors, &options);
-    return code == ZCRP_OK ? 0 : udp_failed(transport, "start", code);
-}
-
-static bool is_connected(const struct transport *transport)
-{
-    return transport->settings->is_connected != 0;
+    int code = is_sender ? zcrp_open_sender(&entity, descriptors, &options)
+                         : zcrp_open_receiver(&entity, descriptors, &options);
+    return code == ZCRP_OK ? half_begin(transport, state->main, entity)
+                           : start_failed(transport, code);
 }
 
 static void end_close(struct transport *transport)
@@ -76,61 +93,63 @@ static void end_close(struct transport *transport)
     zcrp_listener_close(state->listener);
     if (state->connection != NULL)
         zcrp_connection_close(state->connection);
-    else if (!is_connected(transport))
-        zcrp_close(state->entity);
-    if (connection_there == state->connection)
-        connection_there = NULL;
-    for (uint64_t i = 0; i < state->count; i++)
-        zcrp_free_msg(state->messages[i]);
-    free(state->messages);
+    else
+        zcrp_close(state->main->entity);
+    half_fini(&state->out);
+    half_fini(&state->in);
     free(state);
 }
 
 /* The message that carries the job's n-th. */
-static struct zcrp_msg **message_of(struct zcrp_state *state, const struct job *job, uint64_t n)
+static struct zcrp_msg **message_of(const struct half *half, const struct job *job, uint64_t n)
 {
     assert(job->depth > 0);
-    return &state->messages[n % job->depth];
+    return &half->messages[n % job->depth];
 }
 
 /* Points message n at its memory. */
-static int aim(struct zcrp_state *state, const struct job *job, uint64_t n, void *buffer)
+static int aim(struct half *half, const struct job *job, uint64_t n, void *buffer)
 {
-    struct zcrp_msg **message = message_of(state, job, n);
-    uint64_t size = job->size;
+    struct zcrp_msg **message = message_of(half, job, n);
     int code;
 
     if (*message == NULL) {
-        *message = zcrp_wrap_msg(buffer, size);
+        *message = zcrp_wrap_msg(buffer, job->size);
         return *message != NULL ? 0 : message_failed("make", n, ZCRP_ERROR_MEMORY);
     }
-    if ((*message)->buffer == buffer && (*message)->message_size == size)
+    if ((*message)->buffer == buffer && (*message)->message_size == job->size)
         return 0;
-    code = zcrp_rewrap_msg(*message, buffer, size);
+    code = zcrp_rewrap_msg(*message, buffer, job->size);
     return code == ZCRP_OK ? 0 : message_failed("make", n, code);
+}
+
+static int prepare_half(struct half *half, const struct job *job)
+{
+    for (uint64_t n = 0; n < job->depth && half->entity != NULL; n++) {
+        if (aim(half, job, n, memory_slot(&job->memory, n)) < 0)
+            return -1;
+        if (n >= half->count)
+            half->count = n + 1;
+    }
+    return 0;
 }
 
 static int end_prepare(struct transport *transport, const struct job *job)
 {
     struct zcrp_state *state = transport->state;
 
-    for (uint64_t n = 0; n < job->depth; n++) {
-        if (aim(state, job, n, memory_slot(&job->memory, n)) < 0)
-            return -1;
-        if (n >= state->count)
-            state->count = n + 1;
-    }
-    return 0;
+    if (!job->are_trips)
+        return prepare_half(state->main, job);
+    return prepare_half(&state->out, job) < 0 ? -1 : prepare_half(&state->in, job);
 }
 
-static int end_submit(struct transport *transport, const struct job *job, uint64_t n, void *buffer)
+static int submit(struct half *half, const struct job *job, uint64_t n, void *buffer)
 {
-    struct zcrp_state *state = transport->state;
     int code;
 
-    if (aim(state, job, n, buffer) < 0)
+    if (aim(half, job, n, buffer) < 0)
         return -1;
-    code = zcrp_submit(state->entity, *message_of(state, job, n), job->size);
+    code = zcrp_submit(half->entity, *message_of(half, job, n), job->size);
     return code == ZCRP_OK ? 0 : message_failed("submit", n, code);
 }
 
@@ -150,9 +169,10 @@ static int wait_patiently(struct transport *transport, struct zcrp_msg *message,
     return 0;
 }
 
-static int end_wait(struct transport *transport, const struct job *job, uint64_t n)
+static int await(struct transport *transport, const struct half *half, const struct job *job,
+                 uint64_t n)
 {
-    struct zcrp_msg *message = *message_of(transport->state, job, n);
+    struct zcrp_msg *message = *message_of(half, job, n);
     int code = ZCRP_ERROR_TIMEOUT;
 
     assert(message != NULL);
@@ -166,21 +186,26 @@ static int end_wait(struct transport *transport, const struct job *job, uint64_t
     return 0;
 }
 
-static void end_count(struct transport *transport, struct counts *counts)
+static struct zcrp_stats stats_of(const struct transport *transport)
 {
-    struct zcrp_state *state = transport->state;
+    const struct zcrp_state *state = transport->state;
     struct zcrp_stats stats = {0};
 
-    zcrp_stats(state->entity, &stats);
+    zcrp_stats(state->main->entity, &stats);
+    return stats;
+}
+
+static void end_count(struct transport *transport, struct counts *counts)
+{
+    const struct zcrp_stats stats = stats_of(transport);
+
     *counts = counts_of_stats(&stats);
 }
 
 static struct look end_look(struct transport *transport)
 {
-    struct zcrp_state *state = transport->state;
-    struct zcrp_stats stats = {0};
+    const struct zcrp_stats stats = stats_of(transport);
 
-    zcrp_stats(state->entity, &stats);
     return (struct look){
         .is_known = true,
         .bytes = stats.bytes_arrived,
@@ -190,43 +215,26 @@ static struct look end_look(struct transport *transport)
     };
 }
 
-/* A connection, of which each transport uses one half. The library has its socket. */
+/* ---- a connection: the library has its socket ---- */
 
-static void use_half(struct zcrp_state *state, struct zcrp_connection *connection, bool is_sender)
+static bool is_connected(const struct transport *transport)
 {
-    state->entity =
-        is_sender ? zcrp_connection_sender(connection) : zcrp_connection_receiver(connection);
+    return transport->settings->is_connected != 0;
 }
 
-/* The way back takes the half that the way there has left, if there was one. */
-static bool takes_other_half(const struct transport *transport)
-{
-    return transport->is_back && connection_there != NULL;
-}
-
-static int use_other_half(struct transport *transport, bool is_sender)
-{
-    if (make_state(transport) < 0)
-        return -1;
-    use_half(transport->state, connection_there, is_sender);
-    return NO_PORT;
-}
-
-/* The connection is there. */
-static int use_connection(const struct transport *transport, bool is_sender)
+/* It is there. */
+static int use_connection(struct transport *transport)
 {
     struct zcrp_state *state = transport->state;
 
-    connection_there = transport->is_back ? NULL : state->connection;
-    use_half(state, state->connection, is_sender);
-    return 0;
+    if (half_begin(transport, &state->out, zcrp_connection_sender(state->connection)) < 0)
+        return -1;
+    return half_begin(transport, &state->in, zcrp_connection_receiver(state->connection));
 }
 
 static int connected_offer(struct transport *transport)
 {
-    if (takes_other_half(transport))
-        return use_other_half(transport, true);
-    if (make_state(transport) < 0)
+    if (make_state(transport, transport->is_back) < 0)
         return -1;
     struct zcrp_state *state = transport->state;
     return carrier_listen(transport, &state->listener);
@@ -236,24 +244,11 @@ static int connected_accept(struct transport *transport)
 {
     struct zcrp_state *state = transport->state;
 
-    if (state->listener == NULL)
-        return 0; /* it has the other half */
     if (carrier_accept(transport, state->listener, &state->connection, 1) < 0)
         return -1;
     zcrp_listener_close(state->listener);
     state->listener = NULL;
-    return use_connection(transport, transport->is_back);
-}
-
-static int connected_connect(struct transport *transport, int port)
-{
-    carrier_name(transport->settings, transport->channel);
-    if (takes_other_half(transport))
-        return use_other_half(transport, false);
-    if (make_state(transport) < 0)
-        return -1;
-    struct zcrp_state *state = transport->state;
-    return state->port = port;
+    return use_connection(transport);
 }
 
 /* The other end accepts by now. */
@@ -261,16 +256,14 @@ static int end_meet(struct transport *transport)
 {
     struct zcrp_state *state = transport->state;
 
-    if (state->entity != NULL)
+    if (!is_connected(transport))
         return 0;
-    if (carrier_connect(transport, state->port, &state->connection, 1) < 0)
+    if (carrier_connect(transport, &state->connection, 1) < 0)
         return -1;
-    return use_connection(transport, !transport->is_back);
+    return use_connection(transport);
 }
 
-/* ZCRP as a message transport. Simplex: a channel each way for round trips. */
-
-/* On the channel that the settings ask for. */
+/* ---- the channel that the settings ask for ---- */
 
 static bool is_raw(const struct transport *transport)
 {
@@ -292,11 +285,13 @@ static int end_offer(struct transport *transport)
 }
 
 /* The address of the control connection's peer is known only now. */
-static int end_accept(struct transport *transport, int port)
+static int end_accept(struct transport *transport)
 {
     if (is_connected(transport))
         return connected_accept(transport);
-    if (udp_accept(transport, is_raw(transport) ? 0 : port) < 0)
+    if (is_raw(transport))
+        transport->port = 0;
+    if (udp_accept(transport) < 0)
         return -1;
     return end_open(transport, transport->is_back);
 }
@@ -312,28 +307,62 @@ static int connect_raw(struct transport *transport)
     return transport->fd >= 0 ? NO_PORT : udp_failed(transport, "connect", transport->fd);
 }
 
-static int end_connect(struct transport *transport, int port)
+static int end_connect(struct transport *transport)
 {
-    if (is_connected(transport))
-        return connected_connect(transport, port);
-    int own = is_raw(transport) ? connect_raw(transport) : udp_connect(transport, port);
+    if (is_connected(transport)) {
+        carrier_name(transport->settings, transport->channel);
+        return make_state(transport, !transport->is_back) < 0 ? -1 : transport->port;
+    }
+    int own = is_raw(transport) ? connect_raw(transport) : udp_connect(transport);
 
     carrier_name(transport->settings, transport->channel);
     return own < 0 || end_open(transport, !transport->is_back) < 0 ? -1 : own;
 }
 
+/* ---- jobs ---- */
+
+static int end_settle(struct transport *transport, const struct job *job, uint64_t n)
+{
+    const struct zcrp_state *state = transport->state;
+
+    return await(transport, &state->out, job, n);
+}
+
+static int end_take(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot)
+{
+    const struct zcrp_state *state = transport->state;
+
+    (void)slot; /* where it was posted */
+    return await(transport, &state->in, job, n);
+}
+
+static int end_post(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot)
+{
+    struct zcrp_state *state = transport->state;
+
+    return submit(&state->in, job, n, memory_slot(&job->memory, slot));
+}
+
+static int end_put(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot)
+{
+    struct zcrp_state *state = transport->state;
+
+    return submit(&state->out, job, n, memory_slot(&job->memory, slot));
+}
+
 static int end_send_job(struct transport *transport, struct job *job)
 {
+    struct zcrp_state *state = transport->state;
     uint64_t waited = 0;
 
     for (uint64_t n = 0; n < job->count; n++) {
-        if (n >= job->depth && end_wait(transport, job, waited++) < 0)
+        if (n >= job->depth && end_settle(transport, job, waited++) < 0)
             return -1;
-        if (end_submit(transport, job, n, job_outgoing(job, n)) < 0)
+        if (submit(&state->out, job, n, job_outgoing(job, n)) < 0)
             return -1;
     }
     while (waited < job->count) {
-        if (end_wait(transport, job, waited++) < 0)
+        if (end_settle(transport, job, waited++) < 0)
             return -1;
     }
     return 0;
@@ -346,69 +375,14 @@ static int end_receive_job(struct transport *transport, struct job *job)
 
     for (uint64_t n = 0; n < job->count; n++) {
         for (; posted < job->count && posted - n < job->depth; posted++) {
-            if (end_submit(transport, job, posted, memory_slot(&job->memory, posted)) < 0)
+            if (end_post(transport, job, posted, posted) < 0)
                 return -1;
         }
-        if (end_wait(transport, job, n) < 0 ||
+        if (end_take(transport, job, n, n) < 0 ||
             job_incoming(job, n, memory_slot(&job->memory, n)) < 0)
             return -1;
     }
     return 0;
-}
-
-static int post(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot)
-{
-    if (n >= job->count)
-        return 0;
-    return end_submit(transport, job, n, memory_slot(&job->memory, slot));
-}
-
-/* Posts the first `depth` messages: buffers are there before anything arrives. Message n's question
- * has slot 2n, its answer slot 2n + 1. */
-static int post_ahead(struct transport *transport, const struct job *job, uint64_t side)
-{
-    for (uint64_t n = 0; n < job->depth; n++) {
-        if (post(transport, job, n, 2 * n + side) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int end_expect(struct transport *back, const struct job *job)
-{
-    return post_ahead(back, job, 1);
-}
-
-static int end_ask(struct transport *there, const struct job *job, uint64_t n)
-{
-    return end_submit(there, job, n, memory_slot(&job->memory, 2 * n));
-}
-
-static int end_hear(struct transport *there, struct transport *back, const struct job *job,
-                    uint64_t n, int64_t *at_ns)
-{
-    if (end_wait(back, job, n) < 0)
-        return -1;
-    *at_ns = watch_now_ns();
-    if (end_wait(there, job, n) < 0)
-        return -1;
-    return post(back, job, n + job->depth, 2 * (n + job->depth) + 1);
-}
-
-/* Answers with the question itself; all that can wait is done behind the answer. */
-static int end_pong(struct transport *there, struct transport *back, const struct job *job)
-{
-    if (post_ahead(there, job, 0) < 0 || control_say(there->control, "ready") < 0)
-        return -1;
-    for (uint64_t n = 0; n < job->count; n++) {
-        if (end_wait(there, job, n) < 0 ||
-            end_submit(back, job, n, memory_slot(&job->memory, 2 * n)) < 0)
-            return -1;
-        if (n > 0 && (end_wait(back, job, n - 1) < 0 ||
-                      post(there, job, n - 1 + job->depth, 2 * (n - 1 + job->depth)) < 0))
-            return -1;
-    }
-    return end_wait(back, job, job->count - 1);
 }
 
 const struct transport_kind transport_zcrp = {
@@ -423,10 +397,10 @@ const struct transport_kind transport_zcrp = {
     .prepare = end_prepare,
     .send = end_send_job,
     .receive = end_receive_job,
-    .expect = end_expect,
-    .ask = end_ask,
-    .hear = end_hear,
-    .pong = end_pong,
+    .post = end_post,
+    .put = end_put,
+    .settle = end_settle,
+    .take = end_take,
     .count = end_count,
     .close = end_close,
     .look = end_look,
