@@ -5,176 +5,19 @@
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/complain.h"
 #include "common/quantity.h"
 #include "zcrp-bench/control/connection.h"
+#include "zcrp-bench/ends/interval.h"
 #include "zcrp-bench/ends/measurement.h"
 #include "zcrp-bench/job/record.h"
 #include "zcrp-bench/results/report.h"
 #include "zcrp-bench/transports/trace.h"
-
-/* The lines of --interval: how a measurement goes, as the sending end sees it, one line at each
- * interval on standard output. A thread writes them.
- *
- *      begin    line 1     line 2     line 3  end
- *      |----------|----------|----------|------| */
-
-/* All that has happened so far, over all flows. */
-struct reading {
-    uint64_t bytes, repeated, cpu_ns;
-};
-
-struct interval {
-    pthread_t thread;
-    sem_t over;               /* the job is */
-    struct sending_end *ends; /* of the flows; NULL: no lines are wanted */
-    size_t count;
-    size_t which;  /* contender of each */
-    uint64_t size; /* of its messages */
-    int64_t start_ns, length_ns;
-    struct reading last;
-    bool has_lines; /* some were written */
-};
-
-enum { CELL = 40, TENTH_NS = 100000000, NS_A_SECOND = 1000000000 };
-
-/* The state of things now; a mean over the flows where it is not a sum. */
-struct state {
-    bool is_known; /* all flows can be looked at */
-    uint64_t window_bytes;
-    double rtt_us;
-};
-
-static struct state look(const struct interval *interval, struct reading *now)
-{
-    struct state state = {.is_known = true};
-
-    *now = (struct reading){.cpu_ns = (uint64_t)watch_read().cpu_ns};
-    for (size_t i = 0; i < interval->count; i++) {
-        struct sending_end *end = &interval->ends[i];
-        struct transport *transport = contender_transport(&end->contenders[interval->which]);
-        struct look look = {.is_known = false};
-
-        if (transport->kind->look != NULL)
-            look = transport->kind->look(transport);
-        state.is_known = state.is_known && look.is_known;
-        now->bytes += look.is_known ? look.bytes : atomic_load(&end->passed);
-        now->repeated += look.repeated;
-        state.window_bytes += look.window_bytes;
-        state.rtt_us += (double)look.rtt_ns / 1e3 / (double)interval->count;
-    }
-    return state;
-}
-
-static void write_cell(int width, bool is_known, const char *format, double value)
-{
-    char cell[CELL] = "-";
-
-    if (is_known)
-        snprintf(cell, sizeof cell, format, value);
-    printf("  %*s", width, cell);
-}
-
-static void write_line(const struct interval *interval, uint64_t n, const struct reading *now,
-                       const struct state *state)
-{
-    const struct reading *last = &interval->last;
-    double ns = (double)interval->length_ns;
-    char rate[QUANTITY_ROOM];
-
-    quantity_figure(rate, 8 * (double)(now->bytes - last->bytes) / ns);
-    printf("%8.*f  %8s", interval->length_ns % TENTH_NS == 0 ? 1 : 3, (double)n * ns / 1e9, rate);
-    write_cell(9, state->is_known, "%.0f", (double)(now->repeated - last->repeated));
-    write_cell(10, state->is_known, "%.1f", state->rtt_us);
-    write_cell(10, state->is_known, "%.0f", (double)state->window_bytes / 1024);
-    write_cell(6, true, "%.0f %%", 100 * (double)(now->cpu_ns - last->cpu_ns) / ns);
-    putchar('\n');
-    fflush(stdout);
-}
-
-static void write_headings(const struct interval *interval)
-{
-    static const char format[] = "%8s  %8s  %9s  %10s  %10s  %6s\n";
-    char text[QUANTITY_ROOM];
-
-    quantity_bytes(text, interval->size);
-    printf("%s, messages of %s\n", interval->ends->contenders[interval->which].name, text);
-    printf(format, "", "", "", "round trip", "window", "");
-    printf(format, "seconds", "Gbit/s", "repeated", "us", "KiB", "CPU");
-}
-
-static void tick(struct interval *interval, uint64_t n)
-{
-    struct reading now;
-    struct state state = look(interval, &now);
-
-    progress_clear();
-    if (n == 1)
-        write_headings(interval);
-    write_line(interval, n, &now, &state);
-    interval->last = now;
-    interval->has_lines = true;
-}
-
-/* Whether the job is over before that time. */
-static bool is_over_by(struct interval *interval, int64_t ns)
-{
-    const struct timespec until = {.tv_sec = ns / NS_A_SECOND, .tv_nsec = ns % NS_A_SECOND};
-    int status;
-
-    do
-        status = sem_clockwait(&interval->over, CLOCK_MONOTONIC, &until);
-    while (status < 0 && errno == EINTR);
-    return status == 0;
-}
-
-static void *run(void *argument)
-{
-    struct interval *interval = argument;
-    uint64_t n = 1;
-
-    while (!is_over_by(interval, interval->start_ns + (int64_t)n * interval->length_ns))
-        tick(interval, n++);
-    return NULL;
-}
-
-/* Before a job over the contender `which` of each of `count` ends: from now on a line at each
- * interval, below headings. Nothing of this where the options do not ask for it, or standard output
- * is for something else. *interval is not to be moved until its end. */
-static int interval_begin(struct interval *interval, struct sending_end *ends, size_t count,
-                          size_t which, uint64_t size)
-{
-    *interval = (struct interval){.count = count, .which = which, .size = size};
-    if (ends->options->interval_ns == 0 || !options_have_output(ends->options))
-        return 0;
-    interval->ends = ends;
-    interval->length_ns = ends->options->interval_ns;
-    interval->start_ns = watch_now_ns();
-    (void)look(interval, &interval->last);
-    sem_init(&interval->over, 0, 0);
-    int error = pthread_create(&interval->thread, NULL, run, interval);
-    return error == 0 ? 0 : complain("cannot start a thread: %s", strerror(error));
-}
-
-/* When the job is over, however it ended; only after a begin that worked. */
-static void interval_end(struct interval *interval)
-{
-    if (interval->ends == NULL)
-        return;
-    sem_post(&interval->over);
-    pthread_join(interval->thread, NULL);
-    sem_destroy(&interval->over);
-    if (interval->has_lines)
-        putchar('\n');
-}
 
 /* --parallel: flows at once. Each has a control connection, channels, memory and a thread of its
  * own at either end; `options->parallel` of them, usually one, lie in an array, and the first
@@ -225,43 +68,34 @@ static struct run flows_sum(const struct run *runs, size_t count)
 }
 
 /* A flow's part of a measurement. */
-struct part {
-    struct sending_end *end;
-    size_t which;
-    uint64_t size;
-    struct run *run;
-    pthread_t thread;
-    int status;
-};
-
 static void *run_part(void *argument)
 {
-    struct part *part = argument;
-    struct contender *contender = &part->end->contenders[part->which];
+    struct sending_end *end = argument;
+    struct contender *contender = &end->contenders[end->which];
     struct job job;
 
-    part->status = measurement_job(part->end, contender, part->size, &job);
-    if (part->status == 0)
-        part->status = measurement_run(part->end, contender, &job, part->run);
+    end->status = measurement_job(end, contender, end->size, &job);
+    if (end->status == 0)
+        end->status = measurement_run(end, contender, &job, end->run);
     return NULL;
 }
 
-/* All parts at once, the first in this thread. */
-static int run_parts(struct part *parts, size_t count)
+/* All flows at once, the first in this thread. */
+static int run_parts(struct sending_end *ends, size_t count)
 {
     size_t started = 1;
     int error = 0;
-    int status;
 
     while (started < count && error == 0) {
-        error = pthread_create(&parts[started].thread, NULL, run_part, &parts[started]);
+        error = pthread_create(&ends[started].thread, NULL, run_part, &ends[started]);
         started += error == 0;
     }
-    run_part(&parts[0]);
-    status = error == 0 ? parts[0].status : complain("cannot start a thread: %s", strerror(error));
+    run_part(&ends[0]);
+    int status =
+        error == 0 ? ends[0].status : complain("cannot start a thread: %s", strerror(error));
     for (size_t i = 1; i < started; i++) {
-        pthread_join(parts[i].thread, NULL);
-        if (parts[i].status < 0)
+        pthread_join(ends[i].thread, NULL);
+        if (ends[i].status < 0)
             status = -1;
     }
     return status;
@@ -272,20 +106,21 @@ static int run_parts(struct part *parts, size_t count)
 static int flows_measure(struct sending_end *ends, size_t which, uint64_t size, struct run *run)
 {
     size_t count = ends->options->parallel;
-    struct part parts[OPTIONS_MAX_PARALLEL] = {0};
     struct run runs[OPTIONS_MAX_PARALLEL] = {0};
-    struct interval interval;
 
     assert(count > 0 && count <= OPTIONS_MAX_PARALLEL);
-    for (size_t i = 0; i < count; i++)
-        parts[i] = (struct part){.end = &ends[i], .which = which, .size = size, .run = &runs[i]};
-    if (interval_begin(&interval, ends, count, which, size) < 0)
+    for (size_t i = 0; i < count; i++) {
+        ends[i].which = which;
+        ends[i].size = size;
+        ends[i].run = &runs[i];
+    }
+    if (interval_begin(ends) < 0)
         return -1;
     if (ends->contenders[which].lanes[0].kind == &transport_zcrp)
         trace_begin(size, count);
-    int status = run_parts(parts, count);
+    int status = run_parts(ends, count);
     trace_end();
-    interval_end(&interval);
+    interval_end();
     if (status == 0)
         *run = flows_sum(runs, count);
     return status;
@@ -308,7 +143,7 @@ static int open_contenders(struct sending_end *end)
     for (size_t i = 0; i < options->transport_count; i++) {
         const struct transport plain = {
             .kind = options->transports[i].kind,
-            .settings = &end->settings,
+            .settings = &options->settings,
             .control = &end->control,
         };
 
@@ -350,21 +185,10 @@ static struct sending_end *flows_create(const struct options *options)
     }
     for (size_t i = 0; i < options->parallel; i++) {
         ends[i].options = options;
-        ends[i].settings = options->settings;
         ends[i].control.fd = -1;
         ends[i].seed = (uint64_t)i << SEED_SHIFT;
     }
     return ends;
-}
-
-/* Each flow beside the first is announced there, with the port that its connection comes from. */
-static int announce_flow(struct sending_end *first, int fd)
-{
-    struct address here;
-
-    if (address_local(fd, &here) < 0)
-        return -1;
-    return control_say(&first->control, "flow %s", here.port);
 }
 
 /* A part of a measurement that does not count. */
@@ -373,57 +197,43 @@ static int warm_up_crowd(struct sending_end *end)
     struct run run;
     struct job job;
 
-    return measurement_trial(end, &end->contenders[0], end->options->sizes[0], &job) < 0
-               ? -1
-               : measurement_run(end, &end->contenders[0], &job, &run);
+    if (measurement_trial(end, &end->contenders[0], end->options->sizes[0], &job) < 0)
+        return -1;
+    return measurement_run(end, &end->contenders[0], &job, &run);
 }
 
-static int open_flow(struct sending_end *ends, size_t which, const struct address *address)
+/* Each flow beside the first is announced there, with the port that its connection comes from. */
+static int open_flow(struct sending_end *end, struct sending_end *first,
+                     const struct address *address)
 {
-    struct sending_end *end = &ends[which];
     int64_t limit_ns = (int64_t)end->options->settings.limit_ns;
     int fd = connection_open(address, "", limit_ns);
+    struct address here;
 
     if (fd < 0)
         return -1;
-    if (which > 0 && announce_flow(&ends[0], fd) < 0) {
+    if (end != first &&
+        (address_local(fd, &here) < 0 || control_say(&first->control, "flow %s", here.port) < 0)) {
         close(fd);
         return -1;
     }
     if (control_init(&end->control, fd, limit_ns) < 0)
         return -1;
     connection_limit(fd, limit_ns + ANSWER_NS);
-    if (settings_say(&end->control, &end->settings) < 0 || open_contenders(end) < 0)
+    if (settings_say(&end->control, &end->options->settings) < 0 || open_contenders(end) < 0)
         return -1;
     if (end->options->peers > 0)
         return warm_up_crowd(end);
     return end->options->is_ping ? 0 : warm_up_channels(end);
 }
 
-/* Connects all to the receiving end, opens their channels and warms them up. On failure flows_close
- * is left. */
-static int flows_open(struct sending_end *ends, const struct address *address)
+/* The first says goodbye last: it answers for the others there. */
+static int flows_close(struct sending_end *ends, int status)
 {
-    for (size_t i = 0; i < ends->options->parallel; i++) {
-        if (open_flow(ends, i, address) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int flows_say_bye(struct sending_end *ends)
-{
-    int status = 0;
-
     for (size_t i = ends->options->parallel; i-- > 0;) {
-        if (control_say(&ends[i].control, "bye") < 0)
-            status = -1;
+        if (status == 0)
+            status = control_say(&ends[i].control, "bye");
     }
-    return status;
-}
-
-static void flows_close(struct sending_end *ends)
-{
     for (size_t i = 0; i < ends->options->parallel; i++) {
         if (ends[i].control.fd >= 0)
             control_fini(&ends[i].control);
@@ -431,6 +241,8 @@ static void flows_close(struct sending_end *ends)
             contender_close(&ends[i].contenders[which]);
         memory_fini(&ends[i].memory);
     }
+    free(ends);
+    return status;
 }
 
 /* ---- all measurements ---- */
@@ -494,22 +306,22 @@ static int measure_all(struct sending_end *end, const struct results *results)
                 return -1;
         }
     }
-    return flows_say_bye(end);
+    return 0;
 }
 
 int sending_end_measure(const struct address *address, const struct results *results)
 {
     const struct options *options = results->options;
-    struct sending_end *ends = flows_create(options);
-    int status = ends == NULL ? -1 : trace_open(options->trace);
+    int status = trace_open(options->trace);
+    struct sending_end *ends = status == 0 ? flows_create(options) : NULL;
 
-    if (status == 0) {
-        status = flows_open(ends, address);
+    if (ends != NULL) {
+        for (size_t i = 0; i < options->parallel && status == 0; i++)
+            status = open_flow(&ends[i], ends, address);
         if (status == 0)
             status = measure_all(ends, results);
         progress_clear();
-        flows_close(ends);
+        status = flows_close(ends, status);
     }
-    free(ends);
-    return trace_close() < 0 ? -1 : status;
+    return trace_close() < 0 || ends == NULL ? -1 : status;
 }
