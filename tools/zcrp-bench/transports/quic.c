@@ -63,37 +63,35 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Where the byte at an offset lies; up to the end of the array, *room more may lie behind it. */
+static uint8_t *ring_at(struct ring *ring, uint64_t offset, size_t *room)
+{
+    *room = RING - offset % RING;
+    return &ring->bytes[offset % RING];
+}
+
+/* Each moves at most `size` bytes, and says how many: as many as there is room for, or as there
+ * are, without a gap in the array. */
 static size_t ring_add(struct ring *ring, const void *bytes, size_t size)
 {
-    size_t count = least(size, RING - (size_t)(ring->end - ring->start));
-    size_t at = ring->end % RING;
-    size_t first = least(count, RING - at);
+    size_t room;
+    uint8_t *at = ring_at(ring, ring->end, &room);
+    size_t count = least(least(size, room), RING - (size_t)(ring->end - ring->start));
 
-    memcpy(&ring->bytes[at], bytes, first);
-    memcpy(ring->bytes, (const uint8_t *)bytes + first, count - first);
+    memcpy(at, bytes, count);
     ring->end += count;
     return count;
 }
 
-static size_t ring_piece(struct ring *ring, uint64_t offset, uint8_t **at)
-{
-    size_t place = offset % RING;
-
-    *at = &ring->bytes[place];
-    return least((size_t)(ring->end - offset), RING - place);
-}
-
 static size_t ring_take(struct ring *ring, void *bytes, size_t size)
 {
-    uint8_t *at;
-    size_t first = least(size, ring_piece(ring, ring->start, &at));
+    size_t room;
+    const uint8_t *at = ring_at(ring, ring->start, &room);
+    size_t count = least(least(size, room), (size_t)(ring->end - ring->start));
 
-    memcpy(bytes, at, first);
-    ring->start += first;
-    size_t rest = least(size - first, ring_piece(ring, ring->start, &at));
-    memcpy((uint8_t *)bytes + first, at, rest);
-    ring->start += rest;
-    return first + rest;
+    memcpy(bytes, at, count);
+    ring->start += count;
+    return count;
 }
 
 /* ---- datagrams of the socket ---- */
@@ -231,7 +229,10 @@ static int on_data(ngtcp2_conn *conn, uint32_t flags, int64_t stream, uint64_t o
     (void)offset;
     (void)stream_user;
     end->stream = stream;
-    return ring_add(&end->ring, data, size) == size ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
+    size_t first = ring_add(&end->ring, data, size);
+    return first + ring_add(&end->ring, &data[first], size - first) == size
+               ? 0
+               : NGTCP2_ERR_CALLBACK_FAILURE;
 }
 
 static int on_acknowledged(ngtcp2_conn *conn, int64_t stream, uint64_t offset, uint64_t size,
@@ -308,69 +309,34 @@ static int start_tls(struct quic_end *end, bool is_server)
     return 0;
 }
 
-static int begin(struct quic_end *end)
+/* The client's connection, or the server's, of the head of the client's first packet. */
+static int begin(struct quic_end *end, const ngtcp2_pkt_hd *head)
 {
     ngtcp2_path path = path_of(end);
     ngtcp2_transport_params params;
     ngtcp2_settings settings;
     ngtcp2_cid there;
     ngtcp2_cid here;
+    int code;
 
     random_cid(&there);
     random_cid(&here);
     set_up(&settings, &params);
     end->stream = NO_STREAM;
-    int code = ngtcp2_conn_client_new(&end->conn, &there, &here, &path, NGTCP2_PROTO_VER_V1,
+    if (head != NULL) {
+        params.original_dcid = head->dcid;
+        code = ngtcp2_conn_server_new(&end->conn, &head->scid, &here, &path, head->version,
                                       &callbacks, &settings, &params, NULL, end);
-    return code != 0 ? failed("connect", code) : start_tls(end, false);
-}
-
-/* The server's connection, made by the client's first packet. Any other packet is ignored. */
-static int accept_packet(struct quic_end *end, const uint8_t *packet, size_t size)
-{
-    ngtcp2_path path = path_of(end);
-    ngtcp2_transport_params params;
-    ngtcp2_settings settings;
-    ngtcp2_pkt_hd head;
-    ngtcp2_cid here;
-
-    if (ngtcp2_accept(&head, packet, size) != 0)
-        return 0;
-    random_cid(&here);
-    set_up(&settings, &params);
-    params.original_dcid = head.dcid;
-    end->stream = NO_STREAM;
-    int code = ngtcp2_conn_server_new(&end->conn, &head.scid, &here, &path, head.version,
+    } else {
+        code = ngtcp2_conn_client_new(&end->conn, &there, &here, &path, NGTCP2_PROTO_VER_V1,
                                       &callbacks, &settings, &params, NULL, end);
-    return code != 0 ? failed("accept a connection", code) : start_tls(end, true);
+    }
+    return code != 0 ? failed("connect", code) : start_tls(end, head != NULL);
 }
 
 static bool is_connected(const struct quic_end *end)
 {
     return end->conn != NULL && ngtcp2_conn_get_handshake_completed(end->conn) != 0;
-}
-
-static size_t take(struct quic_end *end, void *bytes, size_t size)
-{
-    size_t taken = ring_take(&end->ring, bytes, size);
-
-    if (taken > 0) {
-        ngtcp2_conn_extend_max_stream_offset(end->conn, end->stream, taken);
-        ngtcp2_conn_extend_max_offset(end->conn, taken);
-    }
-    return taken;
-}
-
-static void fini(struct quic_end *end)
-{
-    if (end->conn != NULL)
-        ngtcp2_conn_del(end->conn);
-    if (end->session != NULL)
-        gnutls_deinit(end->session);
-    if (end->server != NULL)
-        gnutls_psk_free_server_credentials(end->server);
-    if (end->client != NULL)
-        gnutls_psk_free_client_credentials(end->client);
 }
 
 /* work: packets in and out, and the time in between. */
@@ -379,11 +345,12 @@ static int read_packet(struct quic_end *end, const uint8_t *packet, size_t size)
 {
     ngtcp2_path path = path_of(end);
     ngtcp2_pkt_info info = {0};
+    ngtcp2_pkt_hd head;
 
-    if (end->conn == NULL && accept_packet(end, packet, size) < 0)
+    if (end->conn == NULL && ngtcp2_accept(&head, packet, size) != 0)
+        return 0; /* no client's first */
+    if (end->conn == NULL && begin(end, &head) < 0)
         return -1;
-    if (end->conn == NULL)
-        return 0;
     int code = ngtcp2_conn_read_pkt(end->conn, &path, &info, packet, size, now());
     return code == 0 ? 0 : failed("go on", code);
 }
@@ -416,15 +383,15 @@ static ssize_t write_packet(struct quic_end *end, uint8_t *packet, ngtcp2_tstamp
     bool has_data =
         end->stream != NO_STREAM && end->sent < end->ring.end && !ngtcp2_conn_is_server(end->conn);
 
-    if (has_data)
-        piece.len = ring_piece(&end->ring, end->sent, &piece.base);
-    ngtcp2_ssize written = ngtcp2_conn_writev_stream(
-        end->conn, NULL, &info, packet, PAYLOAD, &taken, NGTCP2_WRITE_STREAM_FLAG_NONE,
-        has_data ? end->stream : NO_STREAM, &piece, has_data ? 1 : 0, time);
-    if (written == NGTCP2_ERR_STREAM_DATA_BLOCKED)
-        written =
-            ngtcp2_conn_writev_stream(end->conn, NULL, &info, packet, PAYLOAD, NULL,
-                                      NGTCP2_WRITE_STREAM_FLAG_NONE, NO_STREAM, NULL, 0, time);
+    if (has_data) {
+        piece.base = ring_at(&end->ring, end->sent, &piece.len);
+        piece.len = least(piece.len, (size_t)(end->ring.end - end->sent));
+    }
+    ngtcp2_ssize written = NGTCP2_ERR_STREAM_DATA_BLOCKED;
+    for (; written == NGTCP2_ERR_STREAM_DATA_BLOCKED; has_data = false)
+        written = ngtcp2_conn_writev_stream(
+            end->conn, NULL, &info, packet, PAYLOAD, &taken, NGTCP2_WRITE_STREAM_FLAG_NONE,
+            has_data ? end->stream : NO_STREAM, &piece, has_data ? 1 : 0, time);
     if (taken > 0)
         end->sent += (uint64_t)taken;
     return written;
@@ -492,7 +459,7 @@ static void wait_for_work(const struct quic_end *end, int wait_ms)
 
 static int work(struct quic_end *end, int wait_ms)
 {
-    int code;
+    int code = 0;
 
     if (wait_ms > 0)
         wait_for_work(end, wait_ms);
@@ -500,11 +467,10 @@ static int work(struct quic_end *end, int wait_ms)
         return -1;
     if (end->conn == NULL)
         return 0;
-    if (ngtcp2_conn_get_expiry(end->conn) <= now()) {
+    if (ngtcp2_conn_get_expiry(end->conn) <= now())
         code = ngtcp2_conn_handle_expiry(end->conn, now());
-        if (code != 0)
-            return failed("go on", code);
-    }
+    if (code != 0)
+        return failed("go on", code);
     if (end->stream == NO_STREAM && is_connected(end) && !ngtcp2_conn_is_server(end->conn) &&
         (code = ngtcp2_conn_open_uni_stream(end->conn, &end->stream, NULL)) != 0)
         return failed("open a stream", code);
@@ -540,34 +506,32 @@ static int connect_to(struct transport *transport)
     int own = udp_connect(transport);
 
     snprintf(transport->channel, sizeof transport->channel, "quic/aes");
-    return own < 0 || start(transport) < 0 || begin(transport->state) < 0 ? -1 : own;
+    return own < 0 || start(transport) < 0 || begin(transport->state, NULL) < 0 ? -1 : own;
+}
+
+/* Until this end is connected and, at the client's, the other end has something to say: that it is
+ * connected too. */
+static int shake_hands(struct transport *transport, bool is_server)
+{
+    struct quic_end *end = transport->state;
+    int64_t since = watch_now_ns();
+
+    while (!is_connected(end) || (!is_server && !control_has_news(transport->control))) {
+        if (work(end, is_server ? STREAM_PAUSE_MS : 1) < 0 ||
+            transport_despair(transport, since) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int accept_one(struct transport *transport)
 {
-    int64_t since = watch_now_ns();
-
-    if (udp_accept(transport) < 0 || start(transport) < 0)
-        return -1;
-    struct quic_end *end = transport->state;
-    while (!is_connected(end)) {
-        if (work(end, STREAM_PAUSE_MS) < 0 || transport_despair(transport, since) < 0)
-            return -1;
-    }
-    return 0;
+    return udp_accept(transport) < 0 || start(transport) < 0 ? -1 : shake_hands(transport, true);
 }
 
-/* Until the other end has something to say: that it is connected too. */
 static int meet(struct transport *transport)
 {
-    struct quic_end *end = transport->state;
-    int64_t since = watch_now_ns();
-
-    while (!is_connected(end) || !control_has_news(transport->control)) {
-        if (work(end, 1) < 0 || transport_despair(transport, since) < 0)
-            return -1;
-    }
-    return 0;
+    return shake_hands(transport, false);
 }
 
 static ssize_t write_some(struct transport *transport, const void *bytes, size_t size)
@@ -581,11 +545,13 @@ static ssize_t write_some(struct transport *transport, const void *bytes, size_t
 static ssize_t read_some(struct transport *transport, const struct iovec *piece, int count)
 {
     struct quic_end *end = transport->state;
-    size_t taken = take(end, piece->iov_base, piece->iov_len);
+    size_t taken = ring_take(&end->ring, piece->iov_base, piece->iov_len);
 
     (void)count;
-    if (taken == 0 && work(end, STREAM_PAUSE_MS) < 0)
-        return -1;
+    if (taken == 0)
+        return work(end, STREAM_PAUSE_MS);
+    ngtcp2_conn_extend_max_stream_offset(end->conn, end->stream, taken);
+    ngtcp2_conn_extend_max_offset(end->conn, taken);
     return (ssize_t)taken;
 }
 
@@ -596,19 +562,15 @@ static const struct stream stream = {write_some, read_some, 1};
 static int send_job(struct transport *transport, struct job *job)
 {
     struct quic_end *end = transport->state;
-    uint64_t left = UINT64_MAX;
-    int64_t since = watch_now_ns();
+    uint64_t start = 0;
+    int64_t since = 0;
 
     if (stream_send(transport, job) < 0)
         return -1;
     while (end->ring.start < end->ring.end && !control_has_news(transport->control)) {
-        if (work(end, 1) < 0)
+        if (work(end, 1) < 0 || transport_go_on(transport, end->ring.start != start, &since) < 0)
             return -1;
-        if (end->ring.end - end->ring.start < left)
-            since = watch_now_ns();
-        else if (transport_despair(transport, since) < 0)
-            return -1;
-        left = end->ring.end - end->ring.start;
+        start = end->ring.start;
     }
     return 0;
 }
@@ -625,7 +587,14 @@ static void close_end(struct transport *transport)
 
     if (end == NULL)
         return;
-    fini(end);
+    if (end->conn != NULL)
+        ngtcp2_conn_del(end->conn);
+    if (end->session != NULL)
+        gnutls_deinit(end->session);
+    if (end->server != NULL)
+        gnutls_psk_free_server_credentials(end->server);
+    if (end->client != NULL)
+        gnutls_psk_free_client_credentials(end->client);
     free(end);
 }
 

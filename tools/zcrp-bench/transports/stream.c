@@ -41,19 +41,6 @@ ssize_t stream_read(struct transport *transport, const struct iovec *pieces, int
 
 const struct stream stream_of_socket = {write_to_socket, stream_read, STREAM_PIECES};
 
-/* A call has moved so many bytes, or none. 0 while there is hope; *since is when it was first that
- * nothing moved, or 0. */
-static int go_on(struct transport *transport, ssize_t moved, int64_t *since)
-{
-    if (moved != 0) {
-        *since = 0;
-        return moved < 0 ? -1 : 0;
-    }
-    if (*since == 0)
-        *since = watch_now_ns();
-    return transport_despair(transport, *since);
-}
-
 static int put(struct transport *transport, const uint8_t *bytes, uint64_t size)
 {
     int64_t since = 0;
@@ -61,7 +48,7 @@ static int put(struct transport *transport, const uint8_t *bytes, uint64_t size)
     while (size > 0) {
         ssize_t moved = transport->kind->stream->write(transport, bytes, size);
 
-        if (go_on(transport, moved, &since) < 0)
+        if (moved < 0 || transport_go_on(transport, moved > 0, &since) < 0)
             return -1;
         bytes += moved;
         size -= (uint64_t)moved;
@@ -127,7 +114,8 @@ int stream_receive(struct transport *transport, struct job *job)
         int count = plan(job, n, filled, pieces, stream->pieces);
         ssize_t got = stream->read(transport, pieces, count);
 
-        if (go_on(transport, got, &since) < 0 || hand_over(job, (uint64_t)got, &n, &filled) < 0)
+        if (got < 0 || transport_go_on(transport, got > 0, &since) < 0 ||
+            hand_over(job, (uint64_t)got, &n, &filled) < 0)
             return -1;
     }
     return 0;
@@ -149,7 +137,7 @@ int stream_take(struct transport *transport, const struct job *job, uint64_t n, 
     while (piece.iov_len > 0) {
         ssize_t moved = transport->kind->stream->read(transport, &piece, 1);
 
-        if (go_on(transport, moved, &since) < 0)
+        if (moved < 0 || transport_go_on(transport, moved > 0, &since) < 0)
             return -1;
         piece.iov_base = (uint8_t *)piece.iov_base + moved;
         piece.iov_len -= (size_t)moved;

@@ -112,6 +112,15 @@ int transport_despair(struct transport *transport, int64_t since_ns)
     return 0;
 }
 
+int transport_go_on(struct transport *transport, bool has_moved, int64_t *since_ns)
+{
+    if (has_moved)
+        *since_ns = 0;
+    else if (*since_ns == 0)
+        *since_ns = watch_now_ns();
+    return has_moved ? 0 : transport_despair(transport, *since_ns);
+}
+
 int transport_prepare(struct transport *transport, const struct job *job)
 {
     return transport->kind->prepare != NULL ? transport->kind->prepare(transport, job) : 0;

@@ -165,6 +165,10 @@ void transport_close(struct transport *transport);
  * complaint or one of its own, if that end hung up or this has lasted for too long. */
 int transport_despair(struct transport *transport, int64_t since_ns);
 
+/* The same in a loop that waits: whether something has moved since the last turn. *since_ns is the
+ * loop's, and 0 before it. */
+int transport_go_on(struct transport *transport, bool has_moved, int64_t *since_ns);
+
 /* Loss at the receiving socket: from now on the kernel drops `parts` of LOSS_WHOLE packets before
  * they enter `fd`, at random. So a loss costs nothing but itself, and no rights are needed. A burst
  * that the kernel keeps as one packet is lost as one. For losses from a seed, use zcrp-link. */
