@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -282,26 +281,14 @@ static void check_kernel(void)
         say(true, "%s %s, %s", name.sysname, name.release, name.machine);
 }
 
-static int mtu_of(const char *interface)
-{
-    struct ifreq request = {0};
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int mtu = -1;
-
-    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", interface);
-    if (fd >= 0 && ioctl(fd, SIOCGIFMTU, &request) == 0)
-        mtu = request.ifr_mtu;
-    if (fd >= 0)
-        close(fd);
-    return mtu;
-}
-
 static void check_interface(const char *name, bool is_loopback)
 {
-    char command[2 * WORD];
-    int mtu = mtu_of(name);
+    char path[WORD], word[WORD], command[2 * WORD];
     int enough = is_loopback ? WHOLE_LOOPBACK : 9000;
 
+    snprintf(path, sizeof path, "/sys/class/net/%s/mtu", name);
+    read_word(path, word);
+    int mtu = atoi(word);
     say(mtu >= enough, "%s carries datagrams of %d bytes (MTU)", name, mtu);
     if (mtu >= enough)
         return;

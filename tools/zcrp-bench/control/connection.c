@@ -2,14 +2,12 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -183,36 +181,61 @@ int address_parse(const char *text, struct address *address)
     return 0;
 }
 
-static int in_numbers(const struct sockaddr *name, socklen_t length, struct address *address)
+/* What getsockname or getpeername has said. */
+static int check_address(int status)
 {
-    int error = getnameinfo(name, length, address->host, sizeof address->host, address->port,
-                            sizeof address->port, NI_NUMERICHOST | NI_NUMERICSERV);
+    return status == 0 ? 0 : complain("a socket has no address: %s", strerror(errno));
+}
+
+int socket_address_local(int fd, struct socket_address *address)
+{
+    address->length = sizeof address->v6;
+    return check_address(getsockname(fd, &address->any, &address->length));
+}
+
+int socket_address_peer(int fd, struct socket_address *address)
+{
+    address->length = sizeof address->v6;
+    return check_address(getpeername(fd, &address->any, &address->length));
+}
+
+int socket_address_port(const struct socket_address *address)
+{
+    return ntohs(address->any.sa_family == AF_INET6 ? address->v6.sin6_port : address->v4.sin_port);
+}
+
+void socket_address_set_port(struct socket_address *address, int port)
+{
+    if (address->any.sa_family == AF_INET6)
+        address->v6.sin6_port = htons((uint16_t)port);
+    else
+        address->v4.sin_port = htons((uint16_t)port);
+}
+
+static int in_numbers(const struct socket_address *name, struct address *address)
+{
+    int error = getnameinfo(&name->any, name->length, address->host, sizeof address->host,
+                            address->port, sizeof address->port, NI_NUMERICHOST | NI_NUMERICSERV);
 
     return error == 0 ? 0 : complain("a socket has no address: %s", gai_strerror(error));
 }
 
 int address_local(int fd, struct address *address)
 {
-    struct sockaddr_storage name;
-    socklen_t length = sizeof name;
+    struct socket_address name;
 
-    if (getsockname(fd, (struct sockaddr *)&name, &length) < 0)
-        return complain("a socket has no address: %s", strerror(errno));
-    return in_numbers((struct sockaddr *)&name, length, address);
+    return socket_address_local(fd, &name) < 0 ? -1 : in_numbers(&name, address);
 }
 
 int address_peer(int fd, int port, struct address *address)
 {
-    struct sockaddr_storage name;
-    socklen_t length = sizeof name;
+    struct socket_address name;
 
-    if (getpeername(fd, (struct sockaddr *)&name, &length) < 0)
-        return complain("a socket has no peer: %s", strerror(errno));
-    if (in_numbers((struct sockaddr *)&name, length, address) < 0)
+    if (socket_address_peer(fd, &name) < 0)
         return -1;
     if (port != 0)
-        snprintf(address->port, sizeof address->port, "%d", port);
-    return 0;
+        socket_address_set_port(&name, port);
+    return in_numbers(&name, address);
 }
 
 static bool is_from(int fd, const struct address *peer)

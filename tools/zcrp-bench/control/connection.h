@@ -1,12 +1,24 @@
-/* TCP sockets and their addresses: HOST:PORT as text, the way getaddrinfo likes it. */
+/* TCP sockets and their addresses: HOST:PORT as text, the way getaddrinfo likes it, or as sockets
+ * have them. */
 #ifndef BENCH_CONNECTION_H
 #define BENCH_CONNECTION_H
 
+#include <netinet/in.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct address {
     char host[256]; /* a name or number; "": any, to listen at */
     char port[32];
+};
+
+struct socket_address {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    };
+    socklen_t length;
 };
 
 /* Port 7000 unless another one is given. */
@@ -20,6 +32,12 @@ int address_parse(const char *text, struct address *address);
  * own, unless that is 0. 0, or -1 with a complaint. */
 int address_local(int fd, struct address *address);
 int address_peer(int fd, int port, struct address *address);
+
+int socket_address_local(int fd, struct socket_address *address);
+int socket_address_peer(int fd, struct socket_address *address);
+
+int socket_address_port(const struct socket_address *address);
+void socket_address_set_port(struct socket_address *address, int port);
 
 /* Each of the following returns a descriptor, or -1 with a complaint.
  *

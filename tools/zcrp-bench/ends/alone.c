@@ -28,15 +28,21 @@
  * They have no name outside, and are gone with the two processes, however these end. */
 #define NETNS_FAR_HOST "198.18.0.2"
 
-/* RFC 2544 keeps 198.18.0.0/15 for measurements. */
-static const char near_side[] =
-    "link add zcrp0 mtu %llu type veth peer name zcrp1 mtu %llu netns %d\n"
+/* For a shell: the MTU, and the process at the far end. RFC 2544 keeps 198.18.0.0/15 for
+ * measurements. */
+static const char lay_link[] =
+    "command -v ip >/dev/null || exit 127\n"
+    "ip -batch - <<END || exit 1\n"
+    "link add zcrp0 mtu %1$llu type veth peer name zcrp1 mtu %1$llu netns %2$d\n"
     "address add 198.18.0.1/30 dev zcrp0\n"
     "link set zcrp0 up\n"
-    "link set lo up\n";
-static const char far_side[] = "address add " NETNS_FAR_HOST "/30 dev zcrp1\n"
-                               "link set zcrp1 up\n"
-                               "link set lo up\n";
+    "link set lo up\n"
+    "END\n"
+    "exec nsenter -t %2$d -n ip -batch - <<END\n"
+    "address add " NETNS_FAR_HOST "/30 dev zcrp1\n"
+    "link set zcrp1 up\n"
+    "link set lo up\n"
+    "END\n";
 
 static int netns_enter(void)
 {
@@ -48,37 +54,19 @@ static int netns_enter(void)
     return complain("cannot make a network namespace: %s", strerror(errno));
 }
 
-enum { NOT_FOUND = 127, COMMAND = 160 };
-
-/* Gives commands to ip(8), in the network namespace of a process. */
-static int run_ip(pid_t process, const char *commands)
-{
-    char command[COMMAND];
-
-    /* Without ip the shell reads what is meant for it, so nobody gets SIGPIPE. */
-    snprintf(command, sizeof command,
-             "command -v ip >/dev/null || { while read -r line; do :; done; exit %d; }\n"
-             "exec nsenter -t %d -n ip -batch -",
-             NOT_FOUND, (int)process);
-    FILE *ip = popen(command, "we");
-    if (ip == NULL)
-        return complain("cannot run ip: %s", strerror(errno));
-    fputs(commands, ip);
-    int status = pclose(ip);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND)
-        return complain("needs ip: apt install iproute2");
-    return status == 0 ? 0 : complain("ip (of iproute2) cannot lay a link between namespaces");
-}
+enum { NOT_FOUND = 127 };
 
 static int netns_join(pid_t child, uint64_t mtu)
 {
-    char commands[sizeof near_side + 64];
+    char command[sizeof lay_link + 64];
 
-    snprintf(commands, sizeof commands, near_side, (unsigned long long)mtu, (unsigned long long)mtu,
-             (int)child);
-    if (netns_enter() < 0 || run_ip(getpid(), commands) < 0)
+    snprintf(command, sizeof command, lay_link, (unsigned long long)mtu, (int)child);
+    if (netns_enter() < 0)
         return -1;
-    return run_ip(child, far_side);
+    int status = system(command);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND)
+        return complain("needs ip: apt install iproute2");
+    return status == 0 ? 0 : complain("ip (of iproute2) cannot lay a link between namespaces");
 }
 
 enum { STEP_NS = 10000000, STEPS_AFTER_FAILURE = 20, STEPS_TO_CLOSE = 1000 };

@@ -10,7 +10,6 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
-#include "zcrp-bench/transports/stream.h"
 #include "zcrp.h"
 
 int udp_failed(const struct transport *transport, const char *what, int code)
@@ -39,10 +38,11 @@ int udp_offer(struct transport *transport)
 int udp_accept(struct transport *transport)
 {
     const char *name = transport->kind->name;
-    struct peer_address there;
+    struct socket_address there;
 
-    if (peer_address_there(transport->control, transport->port, &there) < 0)
+    if (socket_address_peer(transport->control->fd, &there) < 0)
         return -1;
+    socket_address_set_port(&there, transport->port);
     if (connect(transport->fd, &there.any, there.length) < 0)
         return complain("%s: cannot connect to the peer: %s", name, strerror(errno));
     return 0;

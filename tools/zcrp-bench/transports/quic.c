@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "common/complain.h"
+#include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/transports/carrier.h"
 #include "zcrp-bench/transports/stream.h"
 
@@ -43,8 +44,8 @@ struct ring {
 
 struct quic_end {
     int fd; /* a connected socket; the transport's */
-    struct peer_address here;
-    struct peer_address there;
+    struct socket_address here;
+    struct socket_address there;
     ngtcp2_conn *conn; /* NULL: none yet; a server has one from the first packet on */
     ngtcp2_crypto_conn_ref reference;
     gnutls_psk_server_credentials_t server; /* one of these two */
@@ -494,11 +495,7 @@ static int start(struct transport *transport)
     udp_grow(fd, SO_SNDBUF, SO_SNDBUFFORCE, buffer);
     setsockopt(fd, IPPROTO_UDP, UDP_GRO, &one, sizeof one);
     end->fd = fd;
-    end->here.length = end->there.length = sizeof end->here.v6;
-    if (getsockname(fd, &end->here.any, &end->here.length) == 0 &&
-        getpeername(fd, &end->there.any, &end->there.length) == 0)
-        return 0;
-    return socket_failed("find its addresses");
+    return socket_address_local(fd, &end->here) < 0 ? -1 : socket_address_peer(fd, &end->there);
 }
 
 static int connect_to(struct transport *transport)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/complain.h"
+#include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/transports/stream.h"
 
 enum { NS_A_MILLISECOND = 1000000, USUAL_BUFFER = 4 << 20 /* as ZCRP asks for */ };
@@ -48,7 +49,7 @@ static SRTSOCKET create(const struct transport *transport)
 static int start(struct transport *transport, SRTSOCKET **socket, bool is_listener)
 {
     struct srt_end *end = calloc(1, sizeof *end);
-    struct peer_address here;
+    struct socket_address here;
 
     if (end == NULL)
         return complain("srt: no memory");
@@ -59,18 +60,19 @@ static int start(struct transport *transport, SRTSOCKET **socket, bool is_listen
         return failed("start");
     srt_setloglevel(0);
     **socket = create(transport);
-    if (**socket == SRT_INVALID_SOCK || peer_address_here(transport->control, 0, &here) < 0)
+    if (**socket == SRT_INVALID_SOCK || socket_address_local(transport->control->fd, &here) < 0)
         return -1;
+    socket_address_set_port(&here, 0);
     return srt_bind(**socket, &here.any, (int)here.length) < 0 ? failed("bind") : 0;
 }
 
 static int port_of(SRTSOCKET socket)
 {
-    struct peer_address address;
+    struct socket_address address;
     int length = sizeof address.v6;
 
     return srt_getsockname(socket, &address.any, &length) < 0 ? failed("find its port")
-                                                              : peer_address_port(&address);
+                                                              : socket_address_port(&address);
 }
 
 static int offer(struct transport *transport)
@@ -94,12 +96,13 @@ static int accept_one(struct transport *transport)
 
 static int connect_to(struct transport *transport)
 {
-    struct peer_address there;
+    struct socket_address there;
     SRTSOCKET *socket = NULL;
 
     if (start(transport, &socket, false) < 0 ||
-        peer_address_there(transport->control, transport->port, &there) < 0)
+        socket_address_peer(transport->control->fd, &there) < 0)
         return -1;
+    socket_address_set_port(&there, transport->port);
     snprintf(transport->channel, sizeof transport->channel, "srt/file");
     assert(socket != NULL);
     set(*socket, SRTO_CONNTIMEO, (int)(transport->settings->limit_ns / NS_A_MILLISECOND));

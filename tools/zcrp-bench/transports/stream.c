@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/complain.h"
@@ -143,33 +144,4 @@ int stream_take(struct transport *transport, const struct job *job, uint64_t n, 
         piece.iov_len -= (size_t)moved;
     }
     return 0;
-}
-
-/* What getsockname or getpeername has said, at another port. */
-static int set_port(int asked, int port, struct peer_address *address)
-{
-    if (asked < 0)
-        return complain("a socket has no address: %s", strerror(errno));
-    if (address->any.sa_family == AF_INET6)
-        address->v6.sin6_port = htons((uint16_t)port);
-    else
-        address->v4.sin_port = htons((uint16_t)port);
-    return 0;
-}
-
-int peer_address_here(const struct control *control, int port, struct peer_address *address)
-{
-    address->length = sizeof address->v6;
-    return set_port(getsockname(control->fd, &address->any, &address->length), port, address);
-}
-
-int peer_address_there(const struct control *control, int port, struct peer_address *address)
-{
-    address->length = sizeof address->v6;
-    return set_port(getpeername(control->fd, &address->any, &address->length), port, address);
-}
-
-int peer_address_port(const struct peer_address *address)
-{
-    return ntohs(address->any.sa_family == AF_INET6 ? address->v6.sin6_port : address->v4.sin_port);
 }

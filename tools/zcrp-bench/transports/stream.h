@@ -4,9 +4,7 @@
 #ifndef BENCH_STREAM_H
 #define BENCH_STREAM_H
 
-#include <netinet/in.h>
 #include <stddef.h>
-#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -45,22 +43,5 @@ int stream_take(struct transport *transport, const struct job *job, uint64_t n, 
 #define STREAM_CALLS(calls)                                                                        \
     .stream = (calls), .send = stream_send, .receive = stream_receive, .put = stream_put,          \
     .take = stream_take
-
-/* Addresses for channels: the control connection's two ends, at other ports. */
-
-struct peer_address {
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    };
-    socklen_t length;
-};
-
-/* This end and the other end, at `port`; 0 is any free one, or none. 0, or -1 with a complaint. */
-int peer_address_here(const struct control *control, int port, struct peer_address *address);
-int peer_address_there(const struct control *control, int port, struct peer_address *address);
-
-int peer_address_port(const struct peer_address *address);
 
 #endif

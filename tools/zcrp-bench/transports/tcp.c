@@ -13,9 +13,9 @@
 
 static int port_of(int fd)
 {
-    struct address local;
+    struct socket_address local;
 
-    return address_local(fd, &local) < 0 ? -1 : (int)strtol(local.port, NULL, 10);
+    return socket_address_local(fd, &local) < 0 ? -1 : socket_address_port(&local);
 }
 
 static void tune(struct transport *transport)
