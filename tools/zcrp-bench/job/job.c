@@ -91,17 +91,16 @@ static void await(const struct course *course, uint64_t n)
     watch_sleep_until(course->start_ns + (int64_t)((double)(n + 1) * course->interval_ns));
 }
 
-static void set(struct course *course, struct job *job, uint64_t count, uint64_t look)
+static void set(struct job *job, uint64_t count, uint64_t look)
 {
     job->count = count;
-    course->look = look;
+    job->course.look = look;
 }
 
 /* How many messages are to be known of beforehand, by the rate so far. */
-static uint64_t messages_ahead(const struct course *course, const struct job *job, uint64_t n,
-                               int64_t elapsed_ns)
+static uint64_t messages_ahead(const struct job *job, uint64_t n, int64_t elapsed_ns)
 {
-    double time_ns = fmin(ahead_ns, (double)course->duration_ns / PARTS);
+    double time_ns = fmin(ahead_ns, (double)job->course.duration_ns / PARTS);
     double ahead = (double)n * time_ns / (double)(elapsed_ns + 1);
     uint64_t under_way = job->ways * job->depth;
     uint64_t most = under_way > 1 ? under_way : 2;
@@ -112,45 +111,46 @@ static uint64_t messages_ahead(const struct course *course, const struct job *jo
 }
 
 /* More messages; none behind the end of the time. */
-static void decide(struct course *course, struct job *job, uint64_t n)
+static void decide(struct job *job, uint64_t n)
 {
+    struct course *course = &job->course;
     int64_t elapsed_ns = watch_now_ns() - course->start_ns;
-    uint64_t ahead = messages_ahead(course, job, n, elapsed_ns);
+    uint64_t ahead = messages_ahead(job, n, elapsed_ns);
     uint64_t look = n + (ahead - 1) / PARTS + 1;
     uint64_t count = look + ahead > job->count ? look + ahead : job->count;
 
     if (elapsed_ns >= course->duration_ns)
-        set(course, job, job->count, COURSE_FIXED);
+        set(job, job->count, COURSE_FIXED);
     else
-        set(course, job, count, look);
+        set(job, count, look);
     const uint64_t told[] = {job->count, course->look};
     if (control_say_numbers(course->control, "more", told, sizeof told) < 0)
         course->look = COURSE_FIXED;
 }
 
-/* Sending end, before message n: waits until it is due, and decides. */
-static void course_before(struct course *course, struct job *job, uint64_t n)
+void job_due(struct job *job, uint64_t n)
 {
-    if (course->interval_ns > 0)
-        await(course, n);
-    if (n == course->look)
-        decide(course, job, n);
+    if (job->course.interval_ns > 0)
+        await(&job->course, n);
+    if (n == job->course.look)
+        decide(job, n);
+    if (job->passed != NULL)
+        atomic_fetch_add_explicit(job->passed, job->size, memory_order_relaxed);
 }
 
-/* Receiving end, after message n: hears what was decided. 0, or -1 with a complaint. */
-static int course_after(struct course *course, struct job *job, uint64_t n)
+int job_arrived(struct job *job, uint64_t n)
 {
     uint64_t figures[2];
 
-    if (n != course->look)
+    if (n != job->course.look)
         return 0;
-    if (control_expect_numbers(course->control, "more", figures, sizeof figures) < 0)
+    if (control_expect_numbers(job->course.control, "more", figures, sizeof figures) < 0)
         return -1;
     if (figures[0] < job->count || figures[1] <= n ||
         (figures[1] >= figures[0] && figures[1] != COURSE_FIXED) ||
         figures[0] > (uint64_t)INT64_MAX / job->size)
         return complain("the sending end says nonsense");
-    set(course, job, figures[0], figures[1]);
+    set(job, figures[0], figures[1]);
     return 0;
 }
 
@@ -220,18 +220,6 @@ static size_t pattern_difference(const uint8_t *bytes, size_t size, uint64_t see
             return difference_within(bytes, at, size, scramble(word));
     }
     return difference_within(bytes, at, size, scramble(word));
-}
-
-void job_due(struct job *job, uint64_t n)
-{
-    course_before(&job->course, job, n);
-    if (job->passed != NULL)
-        atomic_fetch_add_explicit(job->passed, job->size, memory_order_relaxed);
-}
-
-int job_arrived(struct job *job, uint64_t n)
-{
-    return course_after(&job->course, job, n);
 }
 
 uint8_t *job_outgoing(struct job *job, uint64_t n)

@@ -215,11 +215,6 @@ void record_end(struct record *record, struct transport *transport, const struct
 
 _Static_assert(sizeof(struct record) % WORD_BYTES == 0, "a record is an array of words");
 
-int record_say(struct control *control, const struct record *record)
-{
-    return control_say_numbers(control, "result", record, sizeof *record);
-}
-
 int record_hear(struct control *control, struct record *record)
 {
     if (control_expect_numbers(control, "result", record, sizeof *record) < 0)

@@ -92,10 +92,7 @@ void record_end(struct record *record, struct transport *transport, const struct
 /* The process is about to open its connections: from now on memory is theirs. */
 void record_mark(void);
 
-/* Listening end: tells it. 0, or -1 with a complaint. */
-int record_say(struct control *control, const struct record *record);
-
-/* Connecting end: hears it. 0, or -1 with a complaint. */
+/* Connecting end: hears the one that the listening end says. 0, or -1 with a complaint. */
 int record_hear(struct control *control, struct record *record);
 
 #endif

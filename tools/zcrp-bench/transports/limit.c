@@ -206,20 +206,18 @@ static void fill(struct sending *sending, struct burst *burst)
     }
 }
 
-/* Cut by the kernel. */
-static ssize_t send_whole(int fd, struct burst *burst)
-{
-    return udp_send(fd, burst->pieces, 2 * (size_t)burst->units, burst->bytes, burst->segment) < 0
-               ? -1
-               : (ssize_t)burst->units;
-}
-
-/* One by one, in one call; the kernel may take a part, and says so. */
-static ssize_t send_several(int fd, struct burst *burst, uint32_t from)
+/* The whole burst, which the kernel cuts, or one by one, of which it may take a part: units that
+ * were sent. */
+static ssize_t send_some(const struct sending *sending, struct burst *burst, uint32_t from)
 {
     struct mmsghdr messages[LIMIT_UNITS];
     uint32_t count = burst->units - from;
+    int fd = sending->transport->fd;
 
+    if (sending->state->has_gso)
+        return udp_send(fd, burst->pieces, 2 * (size_t)count, burst->bytes, burst->segment) < 0
+                   ? -1
+                   : (ssize_t)count;
     for (uint32_t i = 0; i < count; i++) {
         messages[i] = (struct mmsghdr){
             .msg_hdr = {.msg_iov = &burst->pieces[2 * (from + i)], .msg_iovlen = 2}};
@@ -230,11 +228,10 @@ static ssize_t send_several(int fd, struct burst *burst, uint32_t from)
 static int send_burst(struct sending *sending, struct burst *burst)
 {
     struct limit_state *state = sending->state;
-    int fd = sending->transport->fd;
     uint32_t sent = 0;
 
     while (sent < burst->units) {
-        ssize_t taken = state->has_gso ? send_whole(fd, burst) : send_several(fd, burst, sent);
+        ssize_t taken = send_some(sending, burst, sent);
 
         state->counts.value[COUNT_system_calls]++;
         if (taken < 0 && state->has_gso && (errno == EIO || errno == EINVAL)) {
@@ -438,29 +435,6 @@ static int take(struct receiving *r, struct msghdr *message, uint64_t bytes)
     return hand_over(r);
 }
 
-/* Datagrams of one call; how many, or -1. */
-static int receive_some(struct receiving *r)
-{
-    union udp_note notes[LIMIT_OPENINGS];
-    struct mmsghdr messages[LIMIT_OPENINGS];
-
-    for (uint32_t d = 0; d < r->openings; d++) {
-        messages[d].msg_hdr = (struct msghdr){
-            .msg_iov = &r->pieces[r->first[d]],
-            .msg_iovlen = r->first[d + 1] - r->first[d],
-            .msg_control = &notes[d],
-            .msg_controllen = sizeof notes[d],
-        };
-    }
-    int got = recvmmsg(r->transport->fd, messages, r->openings, MSG_WAITFORONE, NULL);
-    r->state->counts.value[COUNT_system_calls]++;
-    for (int d = 0; d < got; d++) {
-        if (take(r, &messages[d].msg_hdr, messages[d].msg_len) < 0)
-            return -2;
-    }
-    return got;
-}
-
 /* Credit for a window beyond what is here, as soon as that is worth a datagram. */
 static void give_credit(struct receiving *r)
 {
@@ -488,6 +462,33 @@ static int wait_on(struct receiving *r)
     return hand_over(r);
 }
 
+/* Datagrams of one call, or what it means that there are none. */
+static int receive_some(struct receiving *r)
+{
+    union udp_note notes[LIMIT_OPENINGS];
+    struct mmsghdr messages[LIMIT_OPENINGS];
+
+    for (uint32_t d = 0; d < r->openings; d++) {
+        messages[d].msg_hdr = (struct msghdr){
+            .msg_iov = &r->pieces[r->first[d]],
+            .msg_iovlen = r->first[d + 1] - r->first[d],
+            .msg_control = &notes[d],
+            .msg_controllen = sizeof notes[d],
+        };
+    }
+    int got = recvmmsg(r->transport->fd, messages, r->openings, MSG_WAITFORONE, NULL);
+    r->state->counts.value[COUNT_system_calls]++;
+    if (got < 0)
+        return errno == EINTR || errno == EAGAIN || errno == ECONNREFUSED ? wait_on(r)
+                                                                          : limit_broken("receive");
+    for (int d = 0; d < got; d++) {
+        if (take(r, &messages[d].msg_hdr, messages[d].msg_len) < 0)
+            return -1;
+    }
+    r->arrival_ns = watch_now_ns();
+    return 0;
+}
+
 /* What a unit takes of the socket's buffer: a gathered burst hardly more than its bytes, a datagram
  * of its own also what the kernel keeps with it. */
 static uint64_t window_units(const struct limit_state *state, const struct job *job)
@@ -511,21 +512,11 @@ static int limit_receive(struct transport *transport, struct job *job)
         .window = window_units(state, job),
     };
 
-    while (r.next < r.all) {
-        int got;
-
+    for (; r.next < r.all; r.all = units_of(state, job)) {
         give_credit(&r);
         plan(&r);
-        got = receive_some(&r);
-        if (got > 0)
-            r.arrival_ns = watch_now_ns();
-        if (got == -2)
+        if (receive_some(&r) < 0)
             return -1;
-        if (got < 0 && errno != EINTR && errno != EAGAIN && errno != ECONNREFUSED)
-            return limit_broken("receive");
-        if (got < 0 && wait_on(&r) < 0)
-            return -1;
-        r.all = units_of(state, job);
     }
     return 0;
 }
