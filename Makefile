@@ -5,7 +5,7 @@
 #: make examples   the programs in examples/, in build/examples/
 #: make demo       a file from one process to another, verified; messages beside TCP, also over a bad path
 #: make test       every test, once
-#: make check      the same, and the most important tests under sanitizers; below five minutes
+#: make check      what finds most of it, also under sanitizers, in three minutes
 #: make check-all  everything that there is to test; as root; about an hour
 #:
 #: make unit mock property golden corpus sim attack e2e aal5 memory scripts python checks model   one suite
@@ -92,7 +92,8 @@ MANDIR ?= $(PREFIX)/share/man
 
 # ---- variants
 
-sanitize := -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all
+# A report names lines, not values, so it takes -g1.
+sanitize := -O1 -g1 -fno-omit-frame-pointer -fno-sanitize-recover=all
 flags_plain :=
 flags_clang :=
 flags_asan := $(sanitize) -fsanitize=address,undefined

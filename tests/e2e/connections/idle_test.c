@@ -6,6 +6,7 @@
 #include "../../support/ends.h"
 #include "../../support/suite.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -3,6 +3,7 @@
 #include "../../support/suite.h"
 #include "common/complain.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 

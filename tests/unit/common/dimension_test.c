@@ -2,6 +2,8 @@
 
 #include "../../support/suite.h"
 
+#include <math.h>
+
 static const struct {
     const char *text;
     uint64_t rate;

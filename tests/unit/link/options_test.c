@@ -4,6 +4,7 @@
 #include "common/complain.h"
 #include "common/pin.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { WORDS_MOST = 32, TEXT_MOST = 256 };

@@ -2,6 +2,7 @@
 
 #include "../../support/suite.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SECOND_NS INT64_C(1000000000)
