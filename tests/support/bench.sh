@@ -42,6 +42,10 @@ first_child() {
 start_endless() {
     "$bench" --size 64K --count 100000000 --repeat 1 2>"$place/said" &
     sender=$!
-    sleep 1
+    check "it begins" eventually has_receiver
+    sleep 0.3 # somewhere in the middle
+}
+has_receiver() {
     receiver=$(first_child "$sender")
+    [ -n "$receiver" ]
 }

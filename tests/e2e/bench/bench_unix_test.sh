@@ -60,6 +60,7 @@ for run in json.load(open('$place/json'))['runs']:
     kill -9 "$receiver"
     fails "$kind: the receiving process was killed" "process was killed"
     for way in "" --ping "--ping --rate 100M" --reverse; do
+        [ $kind = unix ] || [ "$way" = "" ] || [ "$way" = --ping ] || continue # how an end waits is the same
         begin --transport $kind $way --timeout 3
         kill -STOP "$receiver"
         fails "$kind $way: the receiving process stands still" "$kind: nothing moves"
