@@ -75,11 +75,12 @@ def declarations():
 
 
 def make_library():
-    """Builds libzcrp.a. What it is linked with."""
+    """Builds libzcrp.a, unless ZCRP_BUILT says that it has been. What it is linked with."""
     command = ["make", "--no-print-directory", "-C", TOP, "VARIANT=plain"]
     jobs = str(os.cpu_count() or 1)
     environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
-    subprocess.run([*command, "-j", jobs, "build/libzcrp.a"], check=True, env=environment)
+    if "ZCRP_BUILT" not in environment:
+        subprocess.run([*command, "-j", jobs, "build/libzcrp.a"], check=True, env=environment)
     found = subprocess.run([*command, "-s", "libraries"], check=True, env=environment, capture_output=True, text=True)
     return shlex.split(found.stdout)
 
