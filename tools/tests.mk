@@ -12,7 +12,7 @@ programs = $(patsubst tests/%.c,$(OUT)/tests/%,$(call sources,$(1),$(2)))
 # Tests are compiled as fast as can be, and what they test as ever. A C library that is to check its own
 # buffers needs optimisation.
 QUICK := $(if $(findstring FORTIFY,$(CPPFLAGS) $(CFLAGS)),,-O0)
-$(foreach d,unit mock e2e support,$(OBJ)/tests/$(d)/%.o): COMPILE += $(QUICK)
+$(foreach d,unit mock e2e support $(if $(filter fuzz,$(VARIANT)),,fuzz),$(OBJ)/tests/$(d)/%.o): COMPILE += $(QUICK)
 
 # A suite of libcheck is one program; main is in $(SUPPORT). What programs are made of is tested in
 # programs of its own, because their names may be the library's, too.
@@ -33,6 +33,9 @@ golden := $(OUT)/tests/golden
 sim := $(OUT)/sim
 attack := $(OUT)/tests/attack
 e2e := $(OUT)/tests/e2e
+# Those files of e2e that the thread sanitizer needs first.
+WHERE_THREADS_MEET := stress churn cycles ending connection reconnect death keys keys_handle
+threads := $(OUT)/tests/threads
 mock := $(call programs,mock,test)
 fuzz := $(call programs,fuzz,fuzz)
 corpus := $(fuzz:_fuzz=_replay)
@@ -70,6 +73,8 @@ $(golden): $(call tests_of,golden) $(WORLD) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck)
 $(e2e): $(call tests_of,e2e) $(SUPPORT) $(STATIC)
 	$(link_test) $(libcheck)
+$(threads): $(filter $(foreach f,$(WHERE_THREADS_MEET),%/$f_test.o),$(call tests_of,e2e)) $(SUPPORT) $(STATIC)
+	$(link_test) $(libcheck)
 $(attack): $(call tests_of,attack) $(STAGE) $(SUPPORT) $(STATIC)
 	$(link_test) $(libcheck)
 $(sim): $(OBJ)/tests/sim/main.o $(WORLD) $(INTERNAL)
@@ -88,7 +93,6 @@ comma := ,
 
 # ---- suites
 
-# The long ones first.
 SUITE_NAMES := model scripts attack aal5 memory e2e sim property unit mock golden corpus python checks
 
 # What a suite needs beside its own program.
@@ -97,6 +101,7 @@ aal5-rest := $(e2e)
 memory := $(e2e)
 scripts-rest = $(scripts)
 sim-little := $(sim)
+sim-brief := $(sim)
 scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS) $(EXAMPLES)
 checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
 
@@ -156,21 +161,22 @@ stress: $(e2e)
 model-all:
 	@tests/model/run --large
 
-# ---- make check: what finds most, in about three minutes on two cores
+# ---- make check: what finds most, in three minutes on two cores
 
 # All that is compiled comes first; then what sleeps runs beside what computes. A variant that does not
 # build is one failure. A compiler that nobody here has seen may warn, and the tests go on; continuous
 # integration (.ci/run) sets WERROR=-Werror.
-CHECK_plain := $(filter-out model,$(SUITE_NAMES))
+CHECK_plain := $(patsubst sim,sim-brief,$(filter-out model,$(SUITE_NAMES)))
 CHECK_asan := e2e property unit-library sim-little mock corpus
-CHECK_tsan := stress churn cycles ending connection reconnect death keys keys_handle # where threads meet
+CHECK_tsan := threads
 build_variant = rm -f build/$(1)/built; $(parallel) built VARIANT=$(1) SUITES='$(2)' || :
 check: SEEDS := 10
+check: export ZCRP_CHURN_ROUNDS ?= 500
 check:
 	+@$(call build_variant,plain,$(CHECK_plain))
 	+@$(call build_variant,asan,$(CHECK_asan))
-	+@$(call build_variant,tsan,e2e)
-	@$(call run_tests,$(call wanted,plain,$(CHECK_plain)) $(call wanted,asan,$(CHECK_asan)) $(CHECK_tsan:%=tsan:e2e/%))
+	+@$(call build_variant,tsan,$(CHECK_tsan))
+	@$(call run_tests,$(foreach v,plain asan tsan,$(call wanted,$v,$(CHECK_$v))))
 
 # ---- make check-all: the rest, too
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# stage: check-all
 # The paper's evaluation, as small as it gets: two machines, their link, a page; and that nothing is
 # left of an evaluation that is ended. How fast anything is does not matter here. The programs are in
 # $ZCRP_BUILD.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # zcrp-bench with keys, between two ends here and between one end each: every byte arrives, both ways,
 # in several flows, and the report says that there were keys.
+# load: asleep
 set -u
 
 . "$(dirname "$0")/../../support/bench.sh"

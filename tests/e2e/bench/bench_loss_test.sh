@@ -1,5 +1,6 @@
 #!/bin/sh
 # zcrp-bench over a channel that it makes lose: everything arrives, and most of it in place.
+# load: asleep
 set -u
 
 . "$(dirname "$0")/../../support/bench.sh"

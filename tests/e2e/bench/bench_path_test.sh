@@ -1,4 +1,5 @@
 #!/bin/sh
+# stage: check-all
 # zcrp-bench over a path that is narrower than the interfaces at its ends, between network namespaces
 # with a router in the middle: every message arrives, and units end at what the path carries, whether
 # the router says so or nobody does.

@@ -1,6 +1,7 @@
 #!/bin/sh
 # zcrp-bench: a listening end that stays, messages from there (--reverse), round trips by a schedule,
 # and what the results say of themselves.
+# load: asleep
 set -u
 
 . "$(dirname "$0")/../../support/bench.sh"

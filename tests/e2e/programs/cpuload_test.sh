@@ -1,4 +1,5 @@
 #!/bin/sh
+# stage: check-all
 # zcrp-cpuload as its user meets it: a short evaluation, as table and JSON, and what it says to
 # mistakes. How fast anything is does not matter here. The program is in $ZCRP_BUILD.
 # load: asleep
