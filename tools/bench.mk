@@ -64,7 +64,7 @@ bench-paths: all
 	@tools/lab/path-tables
 
 # What small messages cost between two processes: in the library's memory, and in the program's.
-SMALL_MESSAGES := $(PRODUCTS)/lab/small_messages
+SMALL_MESSAGES := $(patsubst tools/%.c,$(PRODUCTS)/%,$(wildcard tools/lab/small_messages.c))
 $(SMALL_MESSAGES): $(OBJ)/tools/lab/small_messages.o $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
