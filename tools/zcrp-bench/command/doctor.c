@@ -19,7 +19,7 @@
 
 #include "common/complain.h"
 #include "zcrp-bench/ends/ends.h"
-#include "zcrp-bench/transports/transport.h"
+#include "zcrp-bench/transports/carrier.h"
 #include "zcrp.h"
 
 enum {
@@ -229,8 +229,7 @@ static int granted(int force, int plain)
 
     if (fd < 0)
         return 0;
-    if (setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof bytes) < 0)
-        setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof bytes);
+    udp_grow(fd, plain, force, 0);
     if (getsockopt(fd, SOL_SOCKET, plain, &bytes, &length) < 0)
         bytes = 0;
     close(fd);

@@ -15,36 +15,16 @@ static const char available[] = "/proc/sys/net/ipv4/tcp_available_congestion_con
 
 enum { FEW_BYTES = 128 << 10, TRIALS = 3 };
 
-static void add(struct manner manners[MANNERS_MAX], size_t *count, const char *congestion,
-                uint64_t write_bytes)
+static void add(struct manner manners[MANNERS_MAX], size_t *count,
+                const char congestion[MANNER_NAME], uint64_t write_bytes)
 {
     struct manner *manner = &manners[*count];
 
     if (*count == MANNERS_MAX)
         return;
-    *manner = (struct manner){.write_bytes = write_bytes};
-    snprintf(manner->congestion, sizeof manner->congestion, "%s", congestion);
+    manner->write_bytes = write_bytes;
+    memcpy(manner->congestion, congestion, MANNER_NAME);
     ++*count;
-}
-
-static void add_both(struct manner manners[MANNERS_MAX], size_t *count, const char *congestion)
-{
-    add(manners, count, congestion, 0);
-    add(manners, count, congestion, FEW_BYTES);
-}
-
-/* "cubic+128K" and "cubic+whole" say what to write, too. False for any other variant. */
-static bool add_exact(struct manner manners[MANNERS_MAX], size_t *count, const char *variant)
-{
-    const char *writes = strchr(variant, '+');
-    char congestion[MANNER_NAME];
-    bool is_whole = writes != NULL && strcmp(writes, MANNER_WHOLE) == 0;
-
-    if (!is_whole && (writes == NULL || strcmp(writes, MANNER_FEW) != 0))
-        return false;
-    snprintf(congestion, sizeof congestion, "%.*s", (int)(writes - variant), variant);
-    add(manners, count, congestion, is_whole ? 0 : FEW_BYTES);
-    return true;
 }
 
 /* There may be more than an unprivileged process is permitted. */
@@ -59,33 +39,45 @@ static bool is_permitted(const char *congestion)
     return is_taken;
 }
 
-static void add_all(struct manner manners[MANNERS_MAX], size_t *count)
+/* Those that may be used; how many, at least one: the machine's. */
+static size_t list_permitted(char names[MANNERS_MAX][MANNER_NAME])
 {
     FILE *file = fopen(available, "re");
-    char name[MANNER_NAME];
+    size_t count = 0;
 
-    while (file != NULL && fscanf(file, "%15s", name) == 1) {
-        if (is_permitted(name))
-            add_both(manners, count, name);
-    }
+    while (file != NULL && count < MANNERS_MAX && fscanf(file, "%15s", names[count]) == 1)
+        count += is_permitted(names[count]);
     if (file != NULL)
         fclose(file);
+    if (count > 0)
+        return count;
+    names[0][0] = '\0';
+    return 1;
 }
 
 /* The manners that `variant` (what follows the colon, MANNER_BEST without one) stands for; how
  * many, at least one. */
 static size_t manner_list(const char *variant, struct manner manners[MANNERS_MAX])
 {
+    char names[MANNERS_MAX][MANNER_NAME] = {""};
+    const char *writes = strchr(variant, '+');
+    bool is_default = strcmp(variant, MANNER_DEFAULT) == 0;
+    bool is_few = writes != NULL && strcmp(writes, MANNER_FEW) == 0;
+    bool is_whole = writes != NULL && strcmp(writes, MANNER_WHOLE) == 0;
+    int length = is_few || is_whole ? (int)(writes - variant) : MANNER_NAME;
+    size_t known = 1;
     size_t count = 0;
 
-    if (strcmp(variant, MANNER_DEFAULT) == 0)
-        add(manners, &count, "", 0);
-    else if (strcmp(variant, MANNER_BEST) == 0)
-        add_all(manners, &count);
-    else if (!add_exact(manners, &count, variant))
-        add_both(manners, &count, variant);
-    if (count == 0)
-        add_both(manners, &count, "");
+    if (strcmp(variant, MANNER_BEST) == 0)
+        known = list_permitted(names);
+    else if (!is_default)
+        snprintf(names[0], sizeof names[0], "%.*s", length, variant);
+    for (size_t i = 0; i < known; i++) {
+        if (!is_few)
+            add(manners, &count, names[i], 0);
+        if (!is_whole && !is_default)
+            add(manners, &count, names[i], FEW_BYTES);
+    }
     return count;
 }
 
@@ -147,31 +139,21 @@ static bool has_use(const struct contender *contender, size_t lane, uint64_t siz
     return contender->lanes[lane].manner.write_bytes < size;
 }
 
-static int try_lane(struct contender *contender, struct sending_end *end, uint64_t size,
-                    double *s_a_byte)
-{
-    struct run trial;
-    struct job job;
-
-    if (measurement_trial(end, contender, size, &job) < 0 ||
-        measurement_run(end, contender, &job, &trial) < 0)
-        return -1;
-    *s_a_byte = trial.seconds / (double)trial.bytes;
-    return 0;
-}
-
 int contender_choose(struct contender *contender, struct sending_end *end, uint64_t size)
 {
     double s_a_byte[MANNERS_MAX][TRIALS];
     size_t lanes = contender->lane_count;
     double least = INFINITY;
     size_t best = 0;
+    struct run trial;
 
     for (size_t i = 0; lanes > 1 && i < TRIALS * lanes; i++) {
         contender->lane = i % lanes;
-        if (has_use(contender, i % lanes, size) &&
-            try_lane(contender, end, size, &s_a_byte[i % lanes][i / lanes]) < 0)
+        if (!has_use(contender, i % lanes, size))
+            continue;
+        if (measurement_try(end, contender, size, &trial) < 0)
             return -1;
+        s_a_byte[i % lanes][i / lanes] = trial.seconds / (double)trial.bytes;
     }
     for (size_t lane = 0; lanes > 1 && lane < lanes; lane++) {
         double median =

@@ -224,6 +224,16 @@ int measurement_trial(struct sending_end *end, struct contender *contender, uint
     return 0;
 }
 
+int measurement_try(struct sending_end *end, struct contender *contender, uint64_t size,
+                    struct run *run)
+{
+    struct job job;
+
+    if (measurement_trial(end, contender, size, &job) < 0)
+        return -1;
+    return measurement_run(end, contender, &job, run);
+}
+
 /* Messages of a run of round trips. By a schedule, as many as are due in the time. */
 static uint64_t ping_count(const struct options *options, uint64_t size)
 {

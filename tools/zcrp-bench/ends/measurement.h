@@ -41,6 +41,10 @@ int measurement_job(struct sending_end *end, struct contender *contender, uint64
 int measurement_trial(struct sending_end *end, struct contender *contender, uint64_t size,
                       struct job *job);
 
+/* Makes such a job, and does it. */
+int measurement_try(struct sending_end *end, struct contender *contender, uint64_t size,
+                    struct run *run);
+
 /* Does the job over the contender's chosen channel, into *run. What arrived wrong is complained of,
  * but is no failure: see run->verdict. */
 int measurement_run(struct sending_end *end, struct contender *contender, struct job *job,

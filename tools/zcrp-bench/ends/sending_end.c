@@ -191,17 +191,6 @@ static struct sending_end *flows_create(const struct options *options)
     return ends;
 }
 
-/* A part of a measurement that does not count. */
-static int warm_up_crowd(struct sending_end *end)
-{
-    struct run run;
-    struct job job;
-
-    if (measurement_trial(end, &end->contenders[0], end->options->sizes[0], &job) < 0)
-        return -1;
-    return measurement_run(end, &end->contenders[0], &job, &run);
-}
-
 /* Each flow beside the first is announced there, with the port that its connection comes from. */
 static int open_flow(struct sending_end *end, struct sending_end *first,
                      const struct address *address)
@@ -209,6 +198,7 @@ static int open_flow(struct sending_end *end, struct sending_end *first,
     int64_t limit_ns = (int64_t)end->options->settings.limit_ns;
     int fd = connection_open(address, "", limit_ns);
     struct address here;
+    struct run warm_up;
 
     if (fd < 0)
         return -1;
@@ -223,7 +213,7 @@ static int open_flow(struct sending_end *end, struct sending_end *first,
     if (settings_say(&end->control, &end->options->settings) < 0 || open_contenders(end) < 0)
         return -1;
     if (end->options->peers > 0)
-        return warm_up_crowd(end);
+        return measurement_try(end, &end->contenders[0], end->options->sizes[0], &warm_up);
     return end->options->is_ping ? 0 : warm_up_channels(end);
 }
 

@@ -28,26 +28,27 @@ struct name {
     socklen_t length;
 };
 
-/* Outside the file system, so that nothing is left behind. A control connection opens one channel
- * at a time: the ports of its two ends make the name. */
-static struct name name_of(const struct address *listening, const struct address *connecting)
-{
-    struct name name = {.address.sun_family = AF_UNIX};
-    char *path = &name.address.sun_path[1];
-    int length = snprintf(path, sizeof name.address.sun_path - 1, "zcrp-bench/%s/%s",
-                          listening->port, connecting->port);
-
-    name.length = (socklen_t)(path - (char *)&name.address + length);
-    return name;
-}
-
 static int failed(const struct transport *transport, const char *doing)
 {
     return complain("%s: cannot %s: %s", transport->kind->name, doing, strerror(errno));
 }
 
-static int create(struct transport *transport)
+/* A socket, and the name of the listening one: outside the file system, so that nothing is left
+ * behind. A control connection opens one channel at a time: the ports of its two ends make the
+ * name, the listening end's first. */
+static int create(struct transport *transport, bool is_listening, struct name *name)
 {
+    struct address ends[2]; /* here and there */
+    char *path = &name->address.sun_path[1];
+    int first = is_listening ? 0 : 1;
+
+    if (address_local(transport->control->fd, &ends[0]) < 0 ||
+        address_peer(transport->control->fd, 0, &ends[1]) < 0)
+        return -1;
+    *name = (struct name){.address.sun_family = AF_UNIX};
+    int length = snprintf(path, sizeof name->address.sun_path - 1, "zcrp-bench/%s/%s",
+                          ends[first].port, ends[1 - first].port);
+    name->length = (socklen_t)(path - (char *)&name->address + length);
     transport->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     return transport->fd >= 0 ? 0 : failed(transport, "make a socket");
 }
@@ -65,13 +66,10 @@ static void tune(struct transport *transport)
 
 static int unix_offer(struct transport *transport)
 {
-    struct address here;
-    struct address there;
+    struct name name;
 
-    if (address_local(transport->control->fd, &here) < 0 ||
-        address_peer(transport->control->fd, 0, &there) < 0 || create(transport) < 0)
+    if (create(transport, true, &name) < 0)
         return -1;
-    struct name name = name_of(&here, &there);
     if (bind(transport->fd, (const struct sockaddr *)&name.address, name.length) < 0 ||
         listen(transport->fd, 1) < 0)
         return failed(transport, "listen");
@@ -102,15 +100,12 @@ static void unix_name(struct transport *transport, uint64_t buffer_bytes)
 
 static int unix_connect(struct transport *transport)
 {
-    struct address here;
-    struct address there;
+    struct name name;
     int buffer = 0;
     socklen_t size = sizeof buffer;
 
-    if (address_local(transport->control->fd, &here) < 0 ||
-        address_peer(transport->control->fd, 0, &there) < 0 || create(transport) < 0)
+    if (create(transport, false, &name) < 0)
         return -1;
-    struct name name = name_of(&there, &here);
     if (connect(transport->fd, (const struct sockaddr *)&name.address, name.length) < 0)
         return failed(transport, "connect");
     tune(transport);
