@@ -138,8 +138,11 @@ static int obey_measure(struct receiving_end *end)
 
 /* ---- the conversation ---- */
 
+/* Once: channels are as large as they say. */
 static int obey_settings(struct receiving_end *end)
 {
+    if (end->settings.depth > 0)
+        return malformed(end);
     return settings_hear(&end->control, &end->settings) < 0 ? -1
                                                             : control_say(&end->control, "settled");
 }
