@@ -33,8 +33,8 @@ golden := $(OUT)/tests/golden
 sim := $(OUT)/sim
 attack := $(OUT)/tests/attack
 e2e := $(OUT)/tests/e2e
-# Those files of e2e that the thread sanitizer needs first.
-WHERE_THREADS_MEET := stress churn cycles ending connection reconnect death keys keys_handle
+# Those files of e2e that the thread sanitizer needs first; keys has the threads of keys_handle, and takes longest.
+WHERE_THREADS_MEET := stress churn cycles ending connection reconnect death keys_handle
 threads := $(OUT)/tests/threads
 mock := $(call programs,mock,test)
 fuzz := $(call programs,fuzz,fuzz)
@@ -161,7 +161,7 @@ stress: $(e2e)
 model-all:
 	@tests/model/run --large
 
-# ---- make check: what finds most, in three minutes on two cores
+# ---- make check: what finds most, in about three minutes on two cores
 
 # All that is compiled comes first; then what sleeps runs beside what computes. A variant that does not
 # build is one failure. A compiler that nobody here has seen may warn, and the tests go on; continuous
