@@ -27,7 +27,7 @@
 #: make bench-paths    over links that are long, slow or lossy, beside TCP (root; nine minutes)
 #: make paper      the paper's evaluation again: build/paper/index.md (QUICK=1: a first look); as root
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
-#: make small-messages    64 bytes on one host, in the library's memory and in the program's
+#: make small-messages    64 bytes on one host: the library's memory, the program's, a pipe
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make python-check   the Python package: its types and its tests (PYTEST=...: only these)
 #: make python-upstream   dask.distributed's own tests over zcrp:// (DASK=...: its repository; PYTEST=...: as above)

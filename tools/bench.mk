@@ -63,7 +63,7 @@ evaluation: paper
 bench-paths: all
 	@tools/lab/path-tables
 
-# What small messages cost between two processes: in the library's memory, and in the program's.
+# What small messages cost between two processes: in the library's memory, in the program's, and by a pipe.
 SMALL_MESSAGES := $(patsubst tools/%.c,$(PRODUCTS)/%,$(wildcard tools/lab/small_messages.c))
 $(SMALL_MESSAGES): $(OBJ)/tools/lab/small_messages.o $(STATIC)
 	@mkdir -p $(@D)

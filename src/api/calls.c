@@ -170,12 +170,12 @@ static bool is_sent_at_once(const struct zcrp_entity *e, nlong size)
 
 /* Under the mutex, which it leaves: the message went to the peer's memory, and nothing is to be
  * told. False if it did not, or something is. */
-static bool leave_with_whole(struct zcrp_entity *e, const struct message *m)
+static bool leave_with_whole(struct zcrp_entity *e)
 {
     struct transport *t = e->transport;
     bool was_watched = transport_is_watched(t);
 
-    if (e->machine.role != MACHINE_SENDER || m->is_wrapped || !tx_send_wholes(e) || !was_watched ||
+    if (e->machine.role != MACHINE_SENDER || !tx_send_wholes(e) || !was_watched ||
         t->must_wake_peer)
         return false;
     if (!transport_has_room(t))
@@ -200,7 +200,7 @@ static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong siz
     bool has_joined = submit_message(e, m, size);
     if (ways_tend_credit(e))
         receiver_call(e->machine.receiver);
-    if (leave_with_whole(e, m))
+    if (leave_with_whole(e))
         return;
     bool is_waiting = gather(e, size);
     bool sends = !is_waiting && is_sent_at_once(e, size); /* or another thread that is at it does */

@@ -343,7 +343,7 @@ static void leave_wholes(struct zcrp_entity *e)
     if (has_news)
         entity_touch(sender);
     bool must_tell = transport_must_tell(e->transport);
-    if (has_news)
+    if (has_news || e->transport->way != WAY_MEMORY) /* it was left meanwhile */
         entity_leave(e);
     else
         entity_leave_ended(e);
@@ -471,6 +471,14 @@ static bool leave_reaped(struct zcrp_entity *sender)
     return true;
 }
 
+/* Whoever has taken the lease while this thread copied may have left it to this thread to say in
+ * memory that it sleeps. */
+static void look_again(struct zcrp_entity *e)
+{
+    lease_wake(&e->link->lease);
+    engine_arrive(&e->member);
+}
+
 /* A kept lease is nobody's, so this thread learns for the next that has it. */
 bool rx_glance(struct zcrp_entity *e)
 {
@@ -482,12 +490,15 @@ bool rx_glance(struct zcrp_entity *e)
     bool has_landed = is_kept && take_wholes(e);
     bool has_other = is_kept && !has_landed && (sender != NULL && sender != e) &&
                      transport_has_control(sender->transport);
+    bool is_kept_still = lease_state(&e->link->lease) == LEASE_KEPT;
     if (has_landed)
         spinning_learn(&e->link->rx.spinning, 0);
     if (has_landed)
         leave_wholes(e);
     else if (!is_kept || has_other || !leave_reaped(sender))
         mutex_unlock(&e->link->mutex);
+    if (has_landed && !is_kept_still)
+        look_again(e);
     return is_kept && !has_other;
 }
 

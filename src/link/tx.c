@@ -1,6 +1,12 @@
 #include "tx.h"
 
 #include "core/check.h"
+#include "platform/nofault.h"
+
+enum {
+    WHOLES_TOGETHER = 16, /* messages as a whole that one call copies, at most, */
+    WHOLE_BYTES = 8192,   /* or so many bytes */
+};
 
 /* How often a burst is tried whose pages are to come, at least. Meanwhile the machine says that it
  * is there. */
@@ -148,30 +154,106 @@ static void update_blocked(struct zcrp_entity *e)
 
 /* ---- messages as a whole ---- */
 
-/* Memory that the user brought may be gone; the kernel bears that, but its call is none for a
- * locked section. */
-static bool may_go(const struct zcrp_entity *e, const struct whole *w)
-{
-    const struct message *m = w->user;
-    uint64_t size;
-    bool takes_whole = false;
+/* Messages in memory that may be gone, which one call copies. */
+struct together {
+    uint32_t count;
+    size_t bytes;
+    struct whole whole[WHOLES_TOGETHER];
+    struct iovec from[WHOLES_TOGETHER];
+    uint8_t copy[WHOLE_BYTES];
+};
 
-    return m != NULL && !m->is_wrapped &&
-           transport_find_credit(e->transport, w->in_session, &size, &takes_whole) && takes_whole;
+static bool find_whole(struct zcrp_entity *e, struct whole *w)
+{
+    return !e->link->is_broken && transport_has_credit(e->transport) &&
+           sender_whole(e->machine.sender, TRANSPORT_WHOLE, w);
 }
 
-/* Locked, by whoever may send. */
-static void send_wholes(struct zcrp_entity *e)
+static bool may_be_gone(const struct whole *w)
+{
+    const struct message *m = w->user;
+
+    return m != NULL && m->is_wrapped && w->size > 0;
+}
+
+static bool put_whole(struct zcrp_entity *e, const struct whole *w, const void *bytes)
+{
+    return transport_takes_wholes(e->transport) &&
+           transport_put_whole(e->transport, w->in_session, w->number,
+                               (struct iovec){(void *)bytes, w->size});
+}
+
+static bool has_room(struct zcrp_entity *e, const struct together *t, const struct whole *w)
+{
+    uint64_t bytes = t->bytes + w->size;
+
+    return bytes <= WHOLE_BYTES &&
+           transport_has_whole_room(e->transport, t->count + 1, (uint32_t)bytes);
+}
+
+/* The first is that one. They count as sent from now on. */
+static void gather(struct zcrp_entity *e, struct together *t, const struct whole *first)
 {
     struct sender *s = e->machine.sender;
+    struct whole w = *first;
+
+    t->bytes = t->count = 0;
+    do {
+        if (!may_be_gone(&w) || !has_room(e, t, &w))
+            return;
+        sender_put_whole(s, &w);
+        sender_pin_whole(s, w.number);
+        t->from[t->count] = (struct iovec){(void *)w.buffer, w.size};
+        t->whole[t->count++] = w;
+        t->bytes += w.size;
+    } while (t->count < WHOLES_TOGETHER && find_whole(e, &w));
+}
+
+/* What the kernel cannot copy goes in units, which show why. */
+static void put_together(struct zcrp_entity *e, const struct together *t, ssize_t copied)
+{
+    struct sender *s = e->machine.sender;
+    ssize_t behind = 0;
+
+    for (uint32_t i = 0; i < t->count; i++) {
+        const struct whole *w = &t->whole[i];
+        const uint8_t *bytes = &t->copy[behind];
+        behind += (ssize_t)w->size;
+        sender_let_go(s, w->number);
+        if (sender_is_whole(s, w->number) && (copied < behind || !put_whole(e, w, bytes)))
+            sender_whole_came_back(s, clock_now(), w->number);
+    }
+}
+
+/* The kernel copies them, and nobody waits for the lock meanwhile. How many. */
+static uint32_t send_together(struct zcrp_entity *e, const struct whole *first)
+{
+    struct together t;
+
+    gather(e, &t, first);
+    if (t.count == 0)
+        return 0;
+    entity_leave_to_send(e);
+    ssize_t copied = nofault_read(t.copy, t.from, t.count, t.bytes);
+    entity_enter(e);
+    put_together(e, &t, copied);
+    return t.count;
+}
+
+/* Under the claim, within a locked section, which it may leave and enter again. */
+static void send_wholes(struct zcrp_entity *e)
+{
     struct whole w;
 
-    if (s == NULL || !transport_takes_wholes(e->transport) || e->link->is_broken)
-        return;
-    while (sender_whole(s, TRANSPORT_WHOLE, &w) && may_go(e, &w) &&
-           transport_put_whole(e->transport, w.in_session, w.number,
-                               (struct iovec){(void *)w.buffer, w.size})) {
-        sender_put_whole(s, &w);
+    while (e->machine.sender != NULL && find_whole(e, &w)) {
+        if (may_be_gone(&w)) {
+            if (send_together(e, &w) == 0)
+                return;
+        } else if (put_whole(e, &w, w.buffer)) {
+            sender_put_whole(e->machine.sender, &w);
+        } else {
+            return;
+        }
         e->link->rx.are_whole = true;
     }
 }
@@ -180,7 +262,9 @@ bool tx_send_wholes(struct zcrp_entity *e)
 {
     if (e->is_sending || !transport_takes_wholes(e->transport))
         return false;
+    e->is_sending = true;
     send_wholes(e);
+    e->is_sending = false;
     return !sender_has_burst(e->machine.sender);
 }
 

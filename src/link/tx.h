@@ -22,9 +22,9 @@ enum {
  * True if anything was sent. */
 bool tx_drain(struct zcrp_entity *e, int bursts);
 
-/* A sender whose peer reads shared memory: sends the messages that may go there as a whole, in the
- * caller's section. True if nothing is left to be sent; not so while another thread sends. Locked.
- */
+/* A sender whose peer reads shared memory: sends the messages that may go there as a whole. True if
+ * nothing is left to be sent; not so while another thread sends. Within a locked section, which it
+ * leaves and enters again around a system call, for messages in memory that the user brought. */
 bool tx_send_wholes(struct zcrp_entity *e);
 
 /* Sends what waits for more, because no more comes. Not locked. */

@@ -2,13 +2,15 @@
 
 #include "core/check.h"
 #include "entity.h"
+#include "platform/nofault.h"
 #include "tx.h"
 
 #include <string.h>
 
 enum {
-    WHOLES = 64,            /* messages that land within a locked section, at most, */
-    WHOLE_BYTES = 16 << 10, /* or so many bytes */
+    WHOLES = 64,            /* messages that land in one go, at most, */
+    WHOLE_BYTES = 16 << 10, /* or so many bytes; */
+    WHOLES_TOGETHER = 16,   /* with one call of the kernel's */
 };
 
 static bool is_sender(const struct zcrp_entity *e)
@@ -88,10 +90,9 @@ void ways_take_back(struct zcrp_entity *e, uint64_t message)
 bool ways_find_credit(const struct zcrp_entity *e)
 {
     uint64_t next, size;
-    bool takes_whole;
 
     return transport_takes_wholes(e->transport) && sender_lacks_buffer(e->machine.sender, &next) &&
-           transport_find_credit(e->transport, next, &size, &takes_whole);
+           transport_find_credit(e->transport, next, &size);
 }
 
 /* The sender reads what it needs next, and no more. */
@@ -101,8 +102,7 @@ static void take_credit(struct zcrp_entity *e)
     uint64_t next, size;
 
     while (transport_takes_wholes(e->transport) && sender_lacks_buffer(s, &next)) {
-        bool takes_whole;
-        if (!transport_find_credit(e->transport, next, &size, &takes_whole)) {
+        if (!transport_find_credit(e->transport, next, &size)) {
             transport_want_credit(e->transport);
             return;
         }
@@ -111,20 +111,15 @@ static void take_credit(struct zcrp_entity *e)
     }
 }
 
-/* Only while all that is posted is memory of the library's: other buffers take no whole message,
- * and a request names many at once. */
+/* The receiver shows what is posted. */
 static bool give_credit(struct zcrp_entity *e)
 {
     struct receiver *r = e->machine.receiver;
     struct credit credit;
-    bool is_wanted = receiver_set_credit(r, e->transport->way == WAY_MEMORY && e->wrapped == 0);
+    bool is_wanted = receiver_set_credit(r, e->transport->way == WAY_MEMORY);
 
-    while (receiver_publish(r, TRANSPORT_CREDIT, &credit)) {
-        const struct message *m = credit.user;
-        bool takes_whole = m != NULL && !m->is_wrapped;
-        is_wanted |=
-            transport_show_credit(e->transport, credit.in_session, credit.size, takes_whole);
-    }
+    while (receiver_publish(r, TRANSPORT_CREDIT, &credit))
+        is_wanted |= transport_show_credit(e->transport, credit.in_session, credit.size);
     return is_wanted;
 }
 
@@ -140,35 +135,119 @@ bool ways_tend_credit(struct zcrp_entity *e)
 
 /* ---- whole messages ---- */
 
-/* Lands one, or declines it: then it comes in units, as is necessary for memory of the user's that
- * may be gone. Its bytes. Locked. */
-static uint32_t land_whole(struct zcrp_entity *e, const struct whole_arrived *w)
+/* It has landed, if its bytes are at their place. Or it is declined: then it comes in units, which
+ * show why. Locked. */
+static void end_whole(struct zcrp_entity *e, const struct whole_arrived *w, enum whole_use use,
+                      const struct whole_place *place, bool is_copied)
 {
     struct receiver *r = e->machine.receiver;
-    struct whole_place place;
-    enum whole_use use = receiver_whole(r, w->in_session, w->size, &place);
-    const struct message *m = use == WHOLE_LANDS ? place.user : NULL;
+    bool lands = use == WHOLE_LANDS;
+    bool counts = transport_end_whole(e->transport, use == WHOLE_OVER || (lands && is_copied));
 
-    if (m != NULL && m->is_wrapped)
-        use = WHOLE_DECLINED;
-    if (use == WHOLE_LANDS && w->size > 0)
-        memcpy(place.buffer, w->bytes, w->size);
-    bool counts = transport_end_whole(e->transport, use != WHOLE_DECLINED);
-    if (use == WHOLE_LANDS && counts)
-        receiver_whole_landed(r, place.number, w->size);
-    else if (use == WHOLE_LANDS)
-        receiver_whole_revoked(r, place.number, w->size);
-    return w->size;
+    if (lands && is_copied && counts)
+        receiver_whole_landed(r, place->number, w->size);
+    else if (lands)
+        receiver_whole_revoked(r, place->number, w->size);
+    if (lands && !is_copied && !memory_is_accessible(place->buffer, w->size, MEMORY_WRITE))
+        (void)receiver_fault(r, place->number);
+}
+
+static enum whole_use place_of(struct zcrp_entity *e, const struct whole_arrived *w,
+                               struct whole_place *place)
+{
+    return receiver_whole(e->machine.receiver, w->in_session, w->size, place);
+}
+
+static bool is_wrapped(const struct whole_place *place)
+{
+    const struct message *m = place->user;
+
+    return m != NULL && m->is_wrapped;
+}
+
+/* The next. False: there is none, or it goes to memory that may be gone. Locked. */
+static bool land_whole(struct zcrp_entity *e, uint64_t *bytes)
+{
+    struct whole_arrived w;
+    struct whole_place place;
+
+    if (!transport_whole(e->transport, 0, &w))
+        return false;
+    enum whole_use use = place_of(e, &w, &place);
+    if (use == WHOLE_LANDS && w.size > 0 && is_wrapped(&place))
+        return false;
+    if (use == WHOLE_LANDS && w.size > 0)
+        memcpy(place.buffer, w.bytes, w.size);
+    end_whole(e, &w, use, &place, true);
+    *bytes += w.size;
+    return true;
+}
+
+/* Messages that one call copies to memory that may be gone. */
+struct together {
+    uint32_t count;
+    size_t bytes;
+    struct whole_arrived whole[WHOLES_TOGETHER];
+    struct iovec from[WHOLES_TOGETHER], to[WHOLES_TOGETHER];
+};
+
+static void gather(struct zcrp_entity *e, struct together *t)
+{
+    struct whole_arrived *w = t->whole;
+    struct whole_place place;
+
+    t->bytes = t->count = 0;
+    for (; t->count < WHOLES_TOGETHER && transport_whole(e->transport, t->count, w); w++) {
+        if (place_of(e, w, &place) != WHOLE_LANDS || w->size == 0 || !is_wrapped(&place))
+            return;
+        t->from[t->count] = (struct iovec){(void *)w->bytes, w->size};
+        t->to[t->count++] = (struct iovec){place.buffer, w->size};
+        t->bytes += w->size;
+    }
+}
+
+/* Lands them. Nobody waits for the lock while the kernel copies, and no message ends. Locked. */
+static void land_together(struct zcrp_entity *e, const struct together *t)
+{
+    size_t behind = 0;
+
+    receiver_whole_begin(e->machine.receiver);
+    e->link->rx.is_claimed = true;
+    mutex_unlock(&e->link->mutex);
+    ssize_t copied = nofault_write(t->to, t->count, t->from, t->count, t->bytes);
+    entity_enter(e);
+    e->link->rx.is_claimed = false;
+    receiver_whole_end(e->machine.receiver);
+    for (uint32_t i = 0; i < t->count; i++) {
+        struct whole_place place;
+        behind += t->whole[i].size;
+        enum whole_use use = place_of(e, &t->whole[i], &place); /* it may be over by now */
+        end_whole(e, &t->whole[i], use, &place, copied >= (ssize_t)behind);
+    }
+}
+
+/* Those that go to memory that may be gone, as many as one call copies. How many. Locked. */
+static uint32_t land_wrapped(struct zcrp_entity *e, uint64_t *bytes)
+{
+    struct together t;
+
+    gather(e, &t);
+    if (t.count > 0)
+        land_together(e, &t);
+    *bytes += t.bytes;
+    return t.count;
 }
 
 bool ways_land_wholes(struct zcrp_entity *e)
 {
-    struct whole_arrived whole;
-    uint32_t landed = 0, bytes = 0;
+    uint64_t bytes = 0;
+    uint32_t landed = 0;
 
-    while (landed < WHOLES && bytes < WHOLE_BYTES && transport_whole(e->transport, &whole)) {
-        bytes += land_whole(e, &whole);
-        landed++;
+    while (landed < WHOLES && bytes < WHOLE_BYTES) {
+        uint32_t wrapped = e->wrapped > 0 ? land_wrapped(e, &bytes) : 0;
+        if (wrapped == 0 && !land_whole(e, &bytes))
+            break;
+        landed += wrapped > 0 ? wrapped : 1;
     }
     return landed > 0;
 }

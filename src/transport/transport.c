@@ -355,16 +355,25 @@ bool transport_take_back(struct transport *t, uint64_t message, struct released 
 
 /* ---- messages as a whole ---- */
 
-bool transport_find_credit(const struct transport *t, uint64_t in_session, uint64_t *size,
-                           bool *takes_whole)
+bool transport_find_credit(const struct transport *t, uint64_t in_session, uint64_t *size)
 {
-    return transport_takes_wholes(t) && shm_find_credit(t->shm, in_session, size, takes_whole);
+    return transport_takes_wholes(t) && shm_find_credit(t->shm, in_session, size);
+}
+
+bool transport_has_credit(const struct transport *t)
+{
+    return transport_takes_wholes(t) && shm_has_credit(t->shm);
 }
 
 void transport_want_credit(struct transport *t)
 {
     if (transport_takes_wholes(t))
         shm_want_credit(t->shm);
+}
+
+bool transport_has_whole_room(struct transport *t, uint32_t messages, uint32_t bytes)
+{
+    return transport_takes_wholes(t) && shm_has_whole_room(t->shm, messages, bytes);
 }
 
 bool transport_put_whole(struct transport *t, uint64_t in_session, uint64_t owner,
@@ -401,9 +410,9 @@ bool transport_watch(struct transport *t)
     return has_wholes && shm_stands_still(t->shm);
 }
 
-bool transport_whole(struct transport *t, struct whole_arrived *whole)
+bool transport_whole(struct transport *t, uint32_t ahead, struct whole_arrived *whole)
 {
-    return transport_reads_wholes(t) && shm_whole(t->shm, whole);
+    return transport_reads_wholes(t) && shm_whole(t->shm, ahead, whole);
 }
 
 bool transport_end_whole(struct transport *t, bool is_taken)
@@ -416,11 +425,9 @@ bool transport_must_tell(struct transport *t)
     return transport_reads_wholes(t) && shm_must_tell(t->shm);
 }
 
-bool transport_show_credit(struct transport *t, uint64_t in_session, uint64_t size,
-                           bool takes_whole)
+bool transport_show_credit(struct transport *t, uint64_t in_session, uint64_t size)
 {
-    return !t->is_sender && t->way == WAY_MEMORY &&
-           shm_show_credit(t->shm, in_session, size, takes_whole);
+    return !t->is_sender && t->way == WAY_MEMORY && shm_show_credit(t->shm, in_session, size);
 }
 
 bool transport_awaits_pages(const struct transport *t)

@@ -212,12 +212,17 @@ static inline bool transport_takes_wholes(const struct transport *t)
 }
 
 /* Does the peer show a buffer for this message of the session? */
-bool transport_find_credit(const struct transport *t, uint64_t in_session, uint64_t *size,
-                           bool *takes_whole);
+bool transport_find_credit(const struct transport *t, uint64_t in_session, uint64_t *size);
+
+/* Was any found in this memory? Before that the peer may read units only. */
+bool transport_has_credit(const struct transport *t);
 
 /* It does not: the peer is to say when it has one, if this side sleeps by then. So look once more
  * behind transport_say_asleep. */
 void transport_want_credit(struct transport *t);
+
+/* Is there room for so many messages, of so many bytes together? */
+bool transport_has_whole_room(struct transport *t, uint32_t messages, uint32_t bytes);
 
 /* Sends a message of up to TRANSPORT_WHOLE bytes as a whole; reap returns `owner`. False if there
  * is no room now. */
@@ -239,21 +244,21 @@ bool transport_has_arrived(const struct transport *t);
  * are to be taken back. */
 bool transport_watch(struct transport *t);
 
-/* A receiver: the next message that has come as a whole; the caller has its bytes, or declines it.
- * Nobody receives meanwhile, or the caller does. */
+/* A receiver: the message that has come as a whole `ahead` behind the next, with nothing but such
+ * messages before it; the caller has the bytes of the next, or declines it. Nobody receives
+ * meanwhile, or the caller does. */
 static inline bool transport_reads_wholes(const struct transport *t)
 {
     return !t->is_sender && t->way == WAY_MEMORY && !t->is_late;
 }
-bool transport_whole(struct transport *t, struct whole_arrived *whole);
+bool transport_whole(struct transport *t, uint32_t ahead, struct whole_arrived *whole);
 bool transport_end_whole(struct transport *t, bool is_taken); /* true: it counts */
 
 /* Some have ended. True if the peer sleeps, and is to be woken with channel_wake_peer. */
 bool transport_must_tell(struct transport *t);
 
 /* Shows a buffer. True if the peer wants it, and is to get a request. */
-bool transport_show_credit(struct transport *t, uint64_t in_session, uint64_t size,
-                           bool takes_whole);
+bool transport_show_credit(struct transport *t, uint64_t in_session, uint64_t size);
 
 /* Pages that are missing: what a burst that was ABSENT waits for. Is the piece still to come?
  * Locked. */

@@ -235,7 +235,7 @@ static void receive_whole(void)
 {
     struct whole_arrived whole;
 
-    if (!shm_whole(n.receiver, &whole))
+    if (!shm_whole(n.receiver, 0, &whole))
         return;
     ck_assert_uint_le(whole.size, SHM_WHOLE);
     size_t at = (size_t)(whole.bytes - n.receiver->page->staging);
@@ -249,11 +249,10 @@ static void receive_whole(void)
 static void show_and_find_credit(void)
 {
     uint64_t message = below(2UL * SHM_CREDIT), size;
-    bool takes_whole;
 
     if (chance(50))
-        (void)shm_show_credit(n.receiver, message, below(SHM_WHOLE), chance(50));
-    if (!shm_find_credit(n.sender, message, &size, &takes_whole))
+        (void)shm_show_credit(n.receiver, message, below(SHM_WHOLE));
+    if (!shm_find_credit(n.sender, message, &size))
         shm_want_credit(n.sender);
 }
 

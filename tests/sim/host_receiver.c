@@ -12,7 +12,7 @@
 
 static const char NAME[] = "receiver";
 
-enum { TURNS_MOST = 10000, KEPT = 16, RESTS_EVERY = 64, DECLINED_ONE_IN = 16 };
+enum { TURNS_MOST = 10000, KEPT = 16, RESTS_EVERY = 64, DECLINED_ONE_IN = 16, COPIED_ONE_IN = 4 };
 
 enum { LARGEST = 1 << 20 };                 /* buffer that a user makes because a peer says so */
 static const duration EXPECTS_FOR = SECOND; /* then the user posts what it would have posted */
@@ -204,7 +204,7 @@ static void restart(struct host_receiver *h)
         if (h->user.entry[i].shadow.block != NULL)
             shadow_poison(&h->user.entry[i].shadow);
     empty_socket(h);
-    h->is_plan_out = false;
+    h->is_plan_out = h->is_copying = false;
     h->session = h->said = 0;
     h->session_first = h->user.begun;
     h->expected = NO_MESSAGE;
@@ -290,26 +290,61 @@ static void drain(struct host_receiver *h)
 
 /* ---- memory */
 
+/* Its bytes are at their place, if it lands. It is gone if its sender took it back. */
+static void end_whole(struct host_receiver *h, enum whole_use use, const struct whole_place *place,
+                      uint32_t size, bool is_gone)
+{
+    bool lands = use == WHOLE_LANDS && !chance_one_in(&h->scene->random, DECLINED_ONE_IN);
+    bool counts = !is_gone && whole_ring_end(h->memory, lands || use == WHOLE_OVER);
+    if (use != WHOLE_LANDS)
+        return;
+    struct entry *entry = place->user;
+    scene_tell(h->scene, NAME, "< message %" PRIu32 " as a whole%s", entry->index,
+               counts ? "" : ", taken back");
+    if (!counts || !lands) {
+        receiver_whole_revoked(h->core, place->number, size);
+        return;
+    }
+    shadow_on_arrived(&entry->shadow, 0, size);
+    receiver_whole_landed(h->core, place->number, size);
+}
+
+static void copy_later(struct host_receiver *h, const struct element *e,
+                       const struct whole_place *place)
+{
+    receiver_whole_begin(h->core);
+    h->is_plan_out = h->is_copying = true;
+    h->lands = h->scene->now + scene_some(h->scene, h->scene->setup->hold);
+    h->copied = *e;
+    h->copied_to = place->buffer;
+}
+
+/* Meanwhile the user or the sender may have taken it back. */
+static void copy(struct host_receiver *h)
+{
+    const struct element *e = whole_ring_next(h->memory), *copied = &h->copied;
+    bool is_gone = e == NULL || e->number != copied->number || e->put_at != copied->put_at;
+    struct whole_place place;
+    if (copied->size > 0)
+        memcpy(h->copied_to, copied->bytes, copied->size);
+    receiver_whole_end(h->core);
+    h->is_plan_out = h->is_copying = false;
+    enum whole_use use = receiver_whole(h->core, copied->in_session, copied->size, &place);
+    end_whole(h, use, &place, copied->size, is_gone);
+    receiver_on_wholes(h->core, h->scene->now);
+}
+
 static void land_whole(struct host_receiver *h, const struct element *e)
 {
     struct whole_place place;
     enum whole_use use = receiver_whole(h->core, e->in_session, e->size, &place);
-    bool lands = use == WHOLE_LANDS && !chance_one_in(&h->scene->random, DECLINED_ONE_IN);
-    struct entry *entry = lands ? place.user : NULL;
-    uint32_t size = e->size;
-    if (lands && size > 0)
-        memcpy(place.buffer, e->bytes, size);
-    bool counts = whole_ring_end(h->memory, lands || use == WHOLE_OVER);
-    if (!lands)
-        return;
-    scene_tell(h->scene, NAME, "< message %" PRIu32 " as a whole%s", entry->index,
-               counts ? "" : ", taken back");
-    if (!counts) {
-        receiver_whole_revoked(h->core, place.number, size);
+    if (use == WHOLE_LANDS && chance_one_in(&h->scene->random, COPIED_ONE_IN)) {
+        copy_later(h, e, &place);
         return;
     }
-    shadow_on_arrived(&entry->shadow, 0, size);
-    receiver_whole_landed(h->core, place.number, size);
+    if (use == WHOLE_LANDS && e->size > 0)
+        memcpy(place.buffer, e->bytes, e->size);
+    end_whole(h, use, &place, e->size, false);
 }
 
 static void use_memory(struct host_receiver *h)
@@ -394,6 +429,16 @@ static void listen(struct host_receiver *h)
     h->is_refused = false;
 }
 
+static void land(struct host_receiver *h)
+{
+    if (!h->is_plan_out || h->lands > h->scene->now)
+        return;
+    if (h->is_copying)
+        copy(h);
+    else
+        host_receiver_land(h);
+}
+
 void host_receiver_run(struct host_receiver *h)
 {
     if (is_gone(h) || host_receiver_awake_at(h, h->scene->now) > h->scene->now)
@@ -402,11 +447,9 @@ void host_receiver_run(struct host_receiver *h)
     use_memory(h);
     if (receiver_deadline(h->core) <= h->scene->now)
         receiver_expire(h->core, h->scene->now);
-    if (h->is_plan_out && h->lands <= h->scene->now)
-        host_receiver_land(h);
+    land(h);
     host_receiver_plan(h);
-    if (h->is_plan_out && h->lands <= h->scene->now)
-        host_receiver_land(h);
+    land(h);
     listen(h);
     drain(h);
     act(h);

@@ -186,6 +186,11 @@ struct whole_place {
 enum whole_use receiver_whole(struct receiver *r, uint64_t in_session, uint64_t size,
                               struct whole_place *place);
 
+/* Somebody copies some that LAND to their places, and the machine goes on meanwhile: a plan is out
+ * from begin to end. Then receiver_whole has to say anew whether they LAND. */
+void receiver_whole_begin(struct receiver *r);
+void receiver_whole_end(struct receiver *r);
+
 /* All its bytes are at their place, so it has ended; or some may be, and it was taken back. */
 void receiver_whole_landed(struct receiver *r, uint64_t number, uint64_t size);
 void receiver_whole_revoked(struct receiver *r, uint64_t number, uint64_t size);

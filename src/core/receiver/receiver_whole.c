@@ -31,6 +31,19 @@ enum whole_use receiver_whole(struct receiver *r, uint64_t in_session, uint64_t 
     return WHOLE_LANDS;
 }
 
+void receiver_whole_begin(struct receiver *r)
+{
+    CHECK(!r->is_planned && !r->is_held);
+    r->is_planned = true;
+    r->planned = (struct interval){.first = 0, .last = 0};
+}
+
+void receiver_whole_end(struct receiver *r)
+{
+    CHECK(r->is_planned);
+    r->is_planned = false;
+}
+
 static struct message_in *find_posted(struct receiver *r, uint64_t number)
 {
     struct message_in *message = messages_in_find(&r->messages, number);

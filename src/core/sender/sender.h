@@ -146,6 +146,11 @@ bool sender_whole(struct sender *s, uint32_t most, struct whole *whole);
 /* That message goes so; its buffer is not read any more. */
 void sender_put_whole(struct sender *s, const struct whole *whole);
 
+/* Somebody copies its bytes, for which it stays out until sender_let_go. Then: is it out as a whole
+ * still? Not if it was taken back or failed meanwhile. */
+void sender_pin_whole(struct sender *s, uint64_t number);
+bool sender_is_whole(struct sender *s, uint64_t number);
+
 /* The receiver has taken it; or it comes back. Nothing happens if it is over meanwhile. */
 void sender_whole_arrived(struct sender *s, instant now, uint64_t number);
 void sender_whole_came_back(struct sender *s, instant now, uint64_t number);

@@ -23,6 +23,17 @@ void sender_put_whole(struct sender *s, const struct whole *whole)
     s->counters.wholes++;
 }
 
+void sender_pin_whole(struct sender *s, uint64_t number)
+{
+    messages_out_pin(messages_out_find(&s->messages, number), 1);
+}
+
+bool sender_is_whole(struct sender *s, uint64_t number)
+{
+    const struct message_out *message = messages_out_find_for(&s->messages, number, false);
+    return message != NULL && message->is_whole;
+}
+
 void sender_whole_arrived(struct sender *s, instant now, uint64_t number)
 {
     const struct message_out *message = messages_out_find_for(&s->messages, number, false);

@@ -1,15 +1,12 @@
 #include "credit_ring.h"
 
-#define TAKES_WHOLE (UINT64_C(1) << 63)
-
-void credit_ring_show(struct credit_ring *c, const struct credit_shown *shown)
+void credit_ring_show(struct credit_ring *c, uint64_t message, uint64_t size)
 {
-    struct credit_entry *entry = &c->entry[shown->message % CREDIT_ENTRIES];
+    struct credit_entry *entry = &c->entry[message % CREDIT_ENTRIES];
 
     atomic_store_explicit(&entry->message, 0, memory_order_relaxed);
-    atomic_store_explicit(&entry->size, shown->size | (shown->takes_whole ? TAKES_WHOLE : 0),
-                          memory_order_release);
-    atomic_store(&entry->message, shown->message + 1);
+    atomic_store_explicit(&entry->size, size, memory_order_release);
+    atomic_store(&entry->message, message + 1);
 }
 
 bool credit_ring_take_want(struct credit_ring *c)
@@ -17,15 +14,13 @@ bool credit_ring_take_want(struct credit_ring *c)
     return atomic_load(&c->is_wanted) != 0 && atomic_exchange(&c->is_wanted, 0) != 0;
 }
 
-bool credit_ring_find(const struct credit_ring *c, uint64_t message, struct credit_shown *shown)
+bool credit_ring_find(const struct credit_ring *c, uint64_t message, uint64_t *size)
 {
     const struct credit_entry *entry = &c->entry[message % CREDIT_ENTRIES];
 
     if (atomic_load(&entry->message) != message + 1)
         return false;
-    uint64_t size = atomic_load_explicit(&entry->size, memory_order_relaxed);
-    *shown = (struct credit_shown){
-        .message = message, .size = size & ~TAKES_WHOLE, .takes_whole = (size & TAKES_WHOLE) != 0};
+    *size = atomic_load_explicit(&entry->size, memory_order_relaxed);
     return true;
 }
 

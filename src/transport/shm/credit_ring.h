@@ -20,7 +20,7 @@ enum { CREDIT_ENTRIES = 256 };
 
 struct credit_entry {
     _Atomic uint64_t message; /* its number in the session, and 1; 0: none */
-    _Atomic uint64_t size;    /* of the buffer; the uppermost bit: it takes a whole message */
+    _Atomic uint64_t size;    /* of the buffer */
 };
 
 /* In the shared memory. */
@@ -29,21 +29,15 @@ struct credit_ring {
     _Alignas(64) struct credit_entry entry[CREDIT_ENTRIES];
 };
 
-/* A buffer of `size`, below 2^63, for this message. */
-struct credit_shown {
-    uint64_t message;
-    uint64_t size;
-    bool takes_whole;
-};
-
-/* The receiver shows a buffer. The message of the entry that makes room is over. */
-void credit_ring_show(struct credit_ring *c, const struct credit_shown *shown);
+/* The receiver shows a buffer for this message. The message of the entry that makes room is over.
+ */
+void credit_ring_show(struct credit_ring *c, uint64_t message, uint64_t size);
 
 /* Does the sender want credit? It has to want it anew afterwards. Behind credit_ring_show. */
 bool credit_ring_take_want(struct credit_ring *c);
 
 /* The sender looks for the buffer of this message; false: none is shown. */
-bool credit_ring_find(const struct credit_ring *c, uint64_t message, struct credit_shown *shown);
+bool credit_ring_find(const struct credit_ring *c, uint64_t message, uint64_t *size);
 
 /* The sender wants it. */
 void credit_ring_want(struct credit_ring *c);

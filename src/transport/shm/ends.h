@@ -51,6 +51,7 @@ struct shm_writer {
     struct control_ring_place control;
     struct staging staging;
     struct push push;
+    bool has_credit;             /* the receiver has shown a buffer: so it reads whole messages */
     _Atomic bool may_push;       /* the kernel lets it */
     _Atomic instant still_since; /* when it was first seen that the receiver read nothing more of
                                     what there is; NEVER: it has read since, or there is nothing */

@@ -265,22 +265,30 @@ static bool is_within_staging(const struct ring_whole *whole)
     return whole->at <= SHM_STAGING && whole->bytes <= SHM_STAGING - whole->at;
 }
 
-/* One that says that it lies elsewhere is passed, like other nonsense. */
-bool shm_whole(struct shm *n, struct whole_arrived *out)
+/* The next. One that says that it lies elsewhere is passed, like other nonsense. */
+static bool find_whole(struct shm *n, struct ring_whole *whole)
 {
     struct ring_reader *r = &n->in->ring;
-    struct ring_whole whole;
 
-    while (ring_look_whole(r, &whole) || (shm_has_notes(n) && ring_look_whole(r, &whole))) {
-        if (!shm_is_here(n) || n->in->lates > 0)
-            return false;
-        if (is_within_staging(&whole)) {
-            *out = (struct whole_arrived){whole.message, n->page->staging + whole.at, whole.bytes};
+    while (ring_look_whole(r, 0, whole) || (shm_has_notes(n) && ring_look_whole(r, 0, whole))) {
+        if (is_within_staging(whole))
             return true;
-        }
         (void)ring_finish(r, RING_DONE);
     }
     return false;
+}
+
+bool shm_whole(struct shm *n, uint32_t ahead, struct whole_arrived *out)
+{
+    struct ring_whole whole;
+
+    if (!shm_is_here(n) || n->in->lates > 0)
+        return false;
+    if (ahead == 0 ? !find_whole(n, &whole)
+                   : !ring_look_whole(&n->in->ring, ahead, &whole) || !is_within_staging(&whole))
+        return false;
+    *out = (struct whole_arrived){whole.message, n->page->staging + whole.at, whole.bytes};
+    return true;
 }
 
 bool shm_end_whole(struct shm *n, bool is_taken)
@@ -293,13 +301,11 @@ bool shm_must_tell(struct shm *n)
     return shm_is_here(n) && control_ring_take_sleep(&n->in->control);
 }
 
-bool shm_show_credit(struct shm *n, uint64_t in_session, uint64_t size, bool takes_whole)
+bool shm_show_credit(struct shm *n, uint64_t in_session, uint64_t size)
 {
-    const struct credit_shown shown = {in_session, size, takes_whole};
-
     if (!shm_is_here(n))
         return false;
-    credit_ring_show(&n->page->credit, &shown);
+    credit_ring_show(&n->page->credit, in_session, size);
     return control_ring_has_sleeper(&n->in->control) && credit_ring_take_want(&n->page->credit);
 }
 

@@ -34,7 +34,12 @@ void ring_writer_init(struct ring_writer *w, struct ring *ring)
 
 bool ring_has_room(const struct ring_writer *w)
 {
-    return atomic_load(&w->head) - atomic_load(&w->reaped) < RING_NOTES;
+    return ring_has_room_for(w, 1);
+}
+
+bool ring_has_room_for(const struct ring_writer *w, uint32_t notes)
+{
+    return atomic_load(&w->head) - atomic_load(&w->reaped) + notes <= RING_NOTES;
 }
 
 bool ring_offer(struct ring_writer *w, const struct ring_note *note,
@@ -178,11 +183,11 @@ bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note)
     return look(r, ahead, note) && note->place != RING_WHOLE;
 }
 
-bool ring_look_whole(struct ring_reader *r, struct ring_whole *whole)
+bool ring_look_whole(struct ring_reader *r, uint32_t ahead, struct ring_whole *whole)
 {
     struct ring_note note;
 
-    if (!look(r, 0, &note) || note.place != RING_WHOLE)
+    if (!look(r, ahead, &note) || note.place != RING_WHOLE)
         return false;
     *whole = (struct ring_whole){.message = note.where, .at = note.segment, .bytes = note.bytes};
     return true;

@@ -112,8 +112,9 @@ struct ring_writer {
 
 void ring_writer_init(struct ring_writer *w, struct ring *ring);
 
-/* Is there room for another note? */
+/* Is there room for another note, or for so many? */
 bool ring_has_room(const struct ring_writer *w);
+bool ring_has_room_for(const struct ring_writer *w, uint32_t notes);
 
 /* Offers a note; there is room (CHECKed). By one thread at a time. True if the reader sleeps and is
  * to be woken. */
@@ -169,8 +170,8 @@ void ring_reader_init(struct ring_reader *r, struct ring *ring);
  * one that ring_skip passes, or one of a whole message. */
 bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note);
 
-/* The next note, if it is of a whole message. False if not. */
-bool ring_look_whole(struct ring_reader *r, struct ring_whole *whole);
+/* The same note, if it is of a whole message. False if not. */
+bool ring_look_whole(struct ring_reader *r, uint32_t ahead, struct ring_whole *whole);
 
 /* That note's trailer, in the shared memory. */
 const uint8_t *ring_trailer(const struct ring_reader *r, uint32_t ahead);

@@ -247,6 +247,15 @@ static bool may_stand_still(struct shm *n)
            shm_stands_still(n);
 }
 
+bool shm_has_whole_room(struct shm *n, uint32_t messages, uint32_t bytes)
+{
+    const struct shm_writer *out = n->out;
+    uint64_t most = bytes + (uint64_t)messages * STAGED_LINE + SHM_WHOLE; /* left out at the end */
+
+    return shm_is_here(n) && !may_stand_still(n) && ring_has_room_for(&out->ring, messages) &&
+           out->staging.head + most - atomic_load(&out->staging.tail) <= SHM_STAGING;
+}
+
 bool shm_put_whole(struct shm *n, uint64_t in_session, uint64_t owner, struct iovec bytes,
                    bool *wakes)
 {
@@ -279,15 +288,16 @@ bool shm_has_whole_to_reap(const struct shm *n)
     return shm_is_here(n) && ring_has_whole_to_reap(&n->out->ring);
 }
 
-bool shm_find_credit(const struct shm *n, uint64_t in_session, uint64_t *size, bool *takes_whole)
+bool shm_find_credit(struct shm *n, uint64_t in_session, uint64_t *size)
 {
-    struct credit_shown shown;
-
-    if (!shm_is_here(n) || !credit_ring_find(&n->page->credit, in_session, &shown))
+    if (!shm_is_here(n) || !credit_ring_find(&n->page->credit, in_session, size))
         return false;
-    *size = shown.size;
-    *takes_whole = shown.takes_whole;
-    return true;
+    return n->out->has_credit = true;
+}
+
+bool shm_has_credit(const struct shm *n)
+{
+    return n->out->has_credit;
 }
 
 void shm_want_credit(struct shm *n)

@@ -135,6 +135,9 @@ bool shm_reap(struct shm *n, struct released *released);
 #define SHM_ANY_WHOLE (UINT64_MAX - 2)
 bool shm_take_back(struct shm *n, uint64_t message, struct released *released);
 
+/* Is there room for so many messages, of so many bytes together? */
+bool shm_has_whole_room(struct shm *n, uint32_t messages, uint32_t bytes);
+
 /* Sends a message as a whole: number `in_session` to the peer, `owner` to whoever reaps. False if
  * there is no room for it now. By the thread that sends. */
 bool shm_put_whole(struct shm *n, uint64_t in_session, uint64_t owner, struct iovec bytes,
@@ -147,8 +150,11 @@ bool shm_has_whole_to_reap(const struct shm *n);
 
 /* Does the receiver show a buffer for this message? If not, the sender may want one: then the
  * receiver sends a request when it has one, if the sender sleeps by then. */
-bool shm_find_credit(const struct shm *n, uint64_t in_session, uint64_t *size, bool *takes_whole);
+bool shm_find_credit(struct shm *n, uint64_t in_session, uint64_t *size);
 void shm_want_credit(struct shm *n);
+
+/* Was any found? Then the receiver reads messages as a whole, too. */
+bool shm_has_credit(const struct shm *n);
 
 /* Claims something to push, if there is something: by the thread that reaps. Then shm_push
  * copies it, by one thread, which need not be that. Then whoever reaps lets go of one after the
@@ -178,9 +184,10 @@ struct notes {
 };
 struct notes shm_notes(struct shm *n, uint32_t most);
 
-/* Is the next a message as a whole? Passes the notes that were taken back. shm_end_whole is done
- * with it. By the thread that receives, as all of these. */
-bool shm_whole(struct shm *n, struct whole_arrived *whole);
+/* Is the note `ahead` behind the next a message as a whole? Passes notes that were taken back, if
+ * they are the next. shm_end_whole is done with the next. By the thread that receives, as all of
+ * these. */
+bool shm_whole(struct shm *n, uint32_t ahead, struct whole_arrived *whole);
 
 /* The receiver has its bytes, or declines it. True if that counts; false: it was taken back. */
 bool shm_end_whole(struct shm *n, bool is_taken);
@@ -190,7 +197,7 @@ bool shm_must_tell(struct shm *n);
 
 /* Shows a buffer of `size` for this message; true if the sender wants one and sleeps: it is to get
  * a request. */
-bool shm_show_credit(struct shm *n, uint64_t in_session, uint64_t size, bool takes_whole);
+bool shm_show_credit(struct shm *n, uint64_t in_session, uint64_t size);
 
 /* As channel_receive, of what the sender has sent this way. 0: nothing. */
 int shm_receive(struct shm *n, struct landing *l);

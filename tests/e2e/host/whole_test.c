@@ -5,6 +5,7 @@
 #include "../../support/suite.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum { MANY = 100, MEETINGS = 200, LARGEST_WHOLE = 4096, LARGE = 100000 };
 
@@ -88,23 +89,81 @@ TEST(whole__large_messages_are_not)
     ends_close(&e);
 }
 
-/* Neither end copies with its own hands to or from memory that may be gone. */
-TEST(whole__what_the_user_brought_is_not, .rows = 2)
+/* A message in memory that the user brought, filled for the receiver's check. */
+static struct zcrp_msg *brought(uint8_t *memory, nlong size, uint64_t seed)
 {
+    struct zcrp_msg *m = zcrp_wrap_msg(memory, size);
+
+    ck_assert_ptr_nonnull(m);
+    pattern_fill(memory, size, seed);
+    return m;
+}
+
+/* So are those in memory that the user brought: at the receiver, at the sender, at both. */
+TEST(whole__from_and_to_what_the_user_brought, .rows = 3)
+{
+    static uint8_t here[LARGEST_WHOLE], there[LARGEST_WHOLE];
     struct ends e = open_and_meet();
-    static uint8_t memory[64];
-    struct zcrp_stats before = stats_of(e.sender);
+    uint64_t before = stats_of(e.sender).messages_whole;
 
     for (uint64_t i = 0; i < MANY; i++) {
-        struct zcrp_msg *own = zcrp_wrap_msg(memory, sizeof(memory));
-        struct zcrp_msg *in = _i == 0 ? own : ends_empty(sizeof(memory));
-        struct zcrp_msg *out = _i == 1 ? own : ends_filled(sizeof(memory), i);
-        if (_i == 1)
-            pattern_fill(memory, sizeof(memory), i);
-        ends_submit(&e, in, out, sizeof(memory));
-        ends_finish(in, out, sizeof(memory), i);
+        nlong size = i % 3 == 0 ? 64 : i % 3 == 1 ? LARGEST_WHOLE : 0;
+        struct zcrp_msg *in = _i == 1 ? ends_empty(size) : zcrp_wrap_msg(here, sizeof(here));
+        struct zcrp_msg *out = _i == 0 ? ends_filled(size, i) : brought(there, size, i);
+        ends_submit(&e, in, out, size);
+        ends_finish(in, out, size, i);
     }
-    ck_assert_uint_eq(stats_of(e.sender).messages_whole, before.messages_whole);
+    ck_assert_uint_ge(stats_of(e.sender).messages_whole - before, MANY / 2);
+    ends_close(&e);
+}
+
+/* Its memory is gone: both ends learn it, and the messages around it are well. */
+TEST(whole__from_or_to_a_hole, .rows = 2)
+{
+    uint8_t *hole = mmap(NULL, 64, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ends e = open_and_meet();
+
+    for (uint64_t i = 0; i < 20; i++) {
+        struct zcrp_msg *in = _i == 0 ? zcrp_wrap_msg(hole, 64) : ends_empty(64);
+        struct zcrp_msg *out = _i == 1 ? zcrp_wrap_msg(hole, 64) : ends_filled(64, i);
+        ends_submit(&e, in, out, 64);
+        ck_assert_int_eq(ends_wait(in), ZCRP_ERROR_FAULT);
+        ck_assert_int_ne(ends_wait(out), ZCRP_OK);
+        zcrp_free_msg(in);
+        zcrp_free_msg(out);
+        ends_move(&e, 64, i);
+    }
+    ck_assert_int_eq(munmap(hole, 64), 0);
+    ends_close(&e);
+}
+
+/* One call copies several: one of these is in vain, or ends early. */
+TEST(whole__to_a_hole_among_others)
+{
+    enum { COUNT = 40 };
+    static uint8_t here[COUNT][64];
+    uint8_t *hole = mmap(NULL, 64, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ends e = open_and_meet();
+    struct zcrp_msg *in[COUNT], *out[COUNT];
+
+    for (uint64_t round = 0; round < 20; round++) {
+        uint64_t bad = round * 2;
+        for (uint64_t i = 0; i < COUNT; i++) {
+            in[i] = zcrp_wrap_msg(i == bad ? hole : here[i], 64);
+            out[i] = ends_filled(64, i);
+            ck_assert_int_eq(zcrp_submit(e.receiver, in[i], 64), 0);
+        }
+        for (uint64_t i = 0; i < COUNT; i++)
+            ck_assert_int_eq(zcrp_submit(e.sender, out[i], 64), 0);
+        for (uint64_t i = 0; i < COUNT; i++) {
+            ck_assert_int_eq(ends_wait(in[i]), i == bad ? ZCRP_ERROR_FAULT : ZCRP_OK);
+            ck_assert((ends_wait(out[i]) == ZCRP_OK) == (i != bad));
+            ck_assert(i == bad || pattern_holds(here[i], 64, i));
+            zcrp_free_msg(in[i]);
+            zcrp_free_msg(out[i]);
+        }
+    }
+    ck_assert_int_eq(munmap(hole, 64), 0);
     ends_close(&e);
 }
 
@@ -333,6 +392,7 @@ enum { FLIGHT = 24, ROUNDS = 3000 };
  * in units may be there when its sender takes it back. */
 static void move_by_chance(const struct ends *e, uint64_t random)
 {
+    static uint8_t here[FLIGHT][LARGE], there[FLIGHT][LARGE];
     struct zcrp_msg *in[FLIGHT] = {NULL}, *out[FLIGHT] = {NULL};
     bool is_cancelled[FLIGHT];
 
@@ -351,8 +411,8 @@ static void move_by_chance(const struct ends *e, uint64_t random)
         if (i >= ROUNDS)
             continue;
         nlong size = random_below(&random, random_chance(&random, 80) ? 5000 : LARGE);
-        in[k] = ends_empty(LARGE);
-        out[k] = ends_filled(size, i);
+        in[k] = random_chance(&random, 50) ? ends_empty(LARGE) : zcrp_wrap_msg(here[k], LARGE);
+        out[k] = random_chance(&random, 50) ? ends_filled(size, i) : brought(there[k], size, i);
         bool is_early = random_chance(&random, 50);
         if (is_early)
             ck_assert_int_eq(zcrp_submit(e->receiver, in[k], LARGE), 0);

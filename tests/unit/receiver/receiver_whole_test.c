@@ -47,6 +47,24 @@ TEST(receiver_whole__lands)
         ck_assert_uint_eq(rig.buffer[0][i], 0x5A); /* the user's own */
 }
 
+/* Somebody else copies: no event leaves meanwhile, and what is cancelled by then does not land. */
+TEST(receiver_whole_begin__holds_events)
+{
+    struct whole_place place;
+
+    land_whole(1, 10);
+    ck_assert_int_eq(receiver_whole(rig.r, 0, 100, &place), WHOLE_LANDS);
+    receiver_whole_begin(rig.r);
+    receiver_rig_expect_no_event();
+    ck_assert(receiver_cancel(rig.r, rig.now, place.number));
+    receiver_rig_expect_no_event();
+    receiver_check(rig.r);
+    receiver_whole_end(rig.r);
+    expect_use(0, 100, WHOLE_DECLINED);
+    struct event event;
+    ck_assert(receiver_event(rig.r, &event));
+}
+
 /* Each number is good at any time: the sender keeps the order. */
 TEST(receiver_whole__in_another_order)
 {

@@ -123,6 +123,28 @@ TEST(sender_whole__not_before_a_repeat)
     put(1, 10);
 }
 
+/* Its sender's memory is read: it is not the user's before that has ended. */
+TEST(sender_pin_whole__holds_its_event)
+{
+    sender_rig_submit(10);
+    sender_rig_submit(20);
+    sender_rig_pair(2, 20);
+    uint64_t first = put(0, 10), second = put(1, 20);
+    sender_pin_whole(rig.s, first);
+    sender_pin_whole(rig.s, second);
+    ck_assert(sender_is_whole(rig.s, first));
+    ck_assert(sender_cancel(rig.s, rig.now, first));
+    sender_rig_expect_no_event();
+    sender_let_go(rig.s, first);
+    ck_assert(!sender_is_whole(rig.s, first));
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
+    sender_let_go(rig.s, second);
+    ck_assert(sender_is_whole(rig.s, second));
+    arrive(second);
+    ck_assert(!sender_is_whole(rig.s, second));
+    sender_rig_expect_event(OUTCOME_OK, 20);
+}
+
 /* ---- coming back ---- */
 
 TEST(sender_whole__comes_back_in_units)

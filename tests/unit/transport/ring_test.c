@@ -425,7 +425,7 @@ static void expect_whole(const struct ring_whole *expected)
 {
     struct ring_whole whole;
 
-    ck_assert(ring_look_whole(&reader, &whole));
+    ck_assert(ring_look_whole(&reader, 0, &whole));
     ck_assert_uint_eq(whole.message, expected->message);
     ck_assert_uint_eq(whole.at, expected->at);
     ck_assert_uint_eq(whole.bytes, expected->bytes);
@@ -440,7 +440,7 @@ TEST(ring_whole__in_its_place)
     (void)offer(1);
     offer_whole(&a_whole, 2);
     (void)offer(3);
-    ck_assert(!ring_look_whole(&reader, &whole));
+    ck_assert(!ring_look_whole(&reader, 0, &whole));
     expect_next(1);
     ck_assert(!ring_look(&reader, 1, &note));
     ck_assert(ring_finish(&reader, RING_DONE));
@@ -448,7 +448,7 @@ TEST(ring_whole__in_its_place)
     expect_whole(&a_whole);
     ck_assert(ring_skip(&reader));
     ck_assert(ring_finish(&reader, RING_DONE));
-    ck_assert(!ring_look_whole(&reader, &whole));
+    ck_assert(!ring_look_whole(&reader, 0, &whole));
     expect_next(3);
 }
 
@@ -523,7 +523,7 @@ TEST(ring_whole__that_is_too_large)
 
     offer_whole(&large, 1);
     offer_whole(&largest, 2);
-    ck_assert(!ring_look_whole(&reader, &whole));
+    ck_assert(!ring_look_whole(&reader, 0, &whole));
     ck_assert(ring_skip(&reader));
     expect_whole(&largest);
 }

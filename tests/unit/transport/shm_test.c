@@ -598,7 +598,7 @@ static void expect_whole(uint64_t in_session, const void *bytes, uint32_t size)
 {
     struct whole_arrived whole;
 
-    ck_assert(shm_whole(n.receiver, &whole));
+    ck_assert(shm_whole(n.receiver, 0, &whole));
     ck_assert_uint_eq(whole.in_session, in_session);
     ck_assert_uint_eq(whole.size, size);
     ck_assert_mem_eq(whole.bytes, bytes, size);
@@ -615,18 +615,50 @@ static void expect_released(uint64_t message, bool has_arrived)
     ck_assert(!released.has_faulted);
 }
 
+/* Those behind the next can be seen, too, up to one that is none. */
+TEST(shm_whole__ahead)
+{
+    struct whole_arrived whole;
+
+    meet();
+    ck_assert(put_whole(5, MESSAGE, from, 100));
+    ck_assert(put_whole(6, MESSAGE + 1, from, 50));
+    ck_assert(shm_whole(n.receiver, 1, &whole));
+    ck_assert_uint_eq(whole.in_session, 6);
+    ck_assert_uint_eq(whole.size, 50);
+    ck_assert(!shm_whole(n.receiver, 2, &whole));
+    ck_assert(shm_end_whole(n.receiver, true));
+    expect_whole(6, from, 50);
+    ck_assert(!shm_whole(n.receiver, 1, &whole));
+    ck_assert(!shm_whole(n.receiver, RING_NOTES, &whole));
+}
+
+/* There is room as long as it says so. */
+TEST(shm_whole__room)
+{
+    uint32_t count = 0;
+
+    meet();
+    ck_assert(shm_has_whole_room(n.sender, RING_NOTES, RING_NOTES));
+    ck_assert(!shm_has_whole_room(n.sender, RING_NOTES + 1, RING_NOTES + 1));
+    ck_assert(!shm_has_whole_room(n.sender, 16, SHM_STAGING));
+    for (; shm_has_whole_room(n.sender, 1, SHM_WHOLE); count++)
+        ck_assert(put_whole(count, MESSAGE + count, from, SHM_WHOLE));
+    ck_assert_uint_ge(count, RING_NOTES - 8);
+}
+
 TEST(shm_whole__crosses)
 {
     struct whole_arrived whole;
 
     meet();
-    ck_assert(!shm_whole(n.receiver, &whole));
+    ck_assert(!shm_whole(n.receiver, 0, &whole));
     ck_assert(put_whole(5, MESSAGE, from, 100));
     ck_assert(put_whole(6, MESSAGE + 1, NULL, 0));
     ck_assert(put_whole(7, MESSAGE + 2, from + 100, SHM_WHOLE));
     memset(from, 0xFF, 100); /* it was copied */
     ck_assert(!shm_find_units(n.receiver));
-    ck_assert(shm_whole(n.receiver, &whole));
+    ck_assert(shm_whole(n.receiver, 0, &whole));
     ck_assert_uint_eq(whole.bytes[1], (uint8_t)(2654435761u >> 24));
     ck_assert(shm_end_whole(n.receiver, true));
     expect_whole(6, "", 0);
@@ -744,13 +776,13 @@ TEST(shm_whole__elsewhere)
         (void)ring_offer(&n.sender->out->ring, &note, NULL,
                          &(struct ring_record){.owner = MESSAGE, .is_whole = true});
     }
-    ck_assert(!shm_whole(n.receiver, &whole));
+    ck_assert(!shm_whole(n.receiver, 0, &whole));
     ck_assert(!shm_has_notes(n.receiver));
     const struct ring_whole last = {.message = 6, .at = SHM_STAGING - 10, .bytes = 10};
     const struct ring_note note = ring_whole_note(&last);
     (void)ring_offer(&n.sender->out->ring, &note, NULL,
                      &(struct ring_record){.owner = MESSAGE, .is_whole = true});
-    ck_assert(shm_whole(n.receiver, &whole));
+    ck_assert(shm_whole(n.receiver, 0, &whole));
     ck_assert_uint_eq(whole.in_session, 6);
 }
 
@@ -759,18 +791,16 @@ TEST(shm_whole__elsewhere)
 TEST(shm_show_credit__tells_a_sender_that_sleeps_and_wants_it)
 {
     uint64_t size;
-    bool takes_whole;
 
     meet();
-    ck_assert(!shm_find_credit(n.sender, 3, &size, &takes_whole));
+    ck_assert(!shm_find_credit(n.sender, 3, &size));
     shm_say_awake(n.sender);
-    ck_assert(!shm_show_credit(n.receiver, 3, 100, true));
-    ck_assert(shm_find_credit(n.sender, 3, &size, &takes_whole));
+    ck_assert(!shm_show_credit(n.receiver, 3, 100));
+    ck_assert(shm_find_credit(n.sender, 3, &size));
     ck_assert_uint_eq(size, 100);
-    ck_assert(takes_whole);
     shm_want_credit(n.sender);
-    ck_assert(!shm_show_credit(n.receiver, 4, 100, true)); /* it is awake */
+    ck_assert(!shm_show_credit(n.receiver, 4, 100)); /* it is awake */
     ck_assert(shm_say_asleep(n.sender));
-    ck_assert(shm_show_credit(n.receiver, 5, 100, true));
-    ck_assert(!shm_show_credit(n.receiver, 6, 100, true)); /* once */
+    ck_assert(shm_show_credit(n.receiver, 5, 100));
+    ck_assert(!shm_show_credit(n.receiver, 6, 100)); /* once */
 }
