@@ -1,8 +1,15 @@
 #include "credit_ring.h"
 
+#include <stddef.h>
+
+static size_t place_of(uint64_t message)
+{
+    return CREDIT_ENTRIES - 1 - message % CREDIT_ENTRIES;
+}
+
 void credit_ring_show(struct credit_ring *c, uint64_t message, uint64_t size)
 {
-    struct credit_entry *entry = &c->entry[message % CREDIT_ENTRIES];
+    struct credit_entry *entry = &c->entry[place_of(message)];
 
     atomic_store_explicit(&entry->message, 0, memory_order_relaxed);
     atomic_store_explicit(&entry->size, size, memory_order_release);
@@ -16,7 +23,7 @@ bool credit_ring_take_want(struct credit_ring *c)
 
 bool credit_ring_find(const struct credit_ring *c, uint64_t message, uint64_t *size)
 {
-    const struct credit_entry *entry = &c->entry[message % CREDIT_ENTRIES];
+    const struct credit_entry *entry = &c->entry[place_of(message)];
 
     if (atomic_load(&entry->message) != message + 1)
         return false;

@@ -23,10 +23,10 @@ struct credit_entry {
     _Atomic uint64_t size;    /* of the buffer */
 };
 
-/* In the shared memory. */
+/* In the shared memory. The first messages have the last entries, as in ring.h. */
 struct credit_ring {
-    _Alignas(64) _Atomic uint32_t is_wanted; /* the sender: it has something to send */
     _Alignas(64) struct credit_entry entry[CREDIT_ENTRIES];
+    _Alignas(64) _Atomic uint32_t is_wanted; /* the sender: it has something to send */
 };
 
 /* The receiver shows a buffer for this message. The message of the entry that makes room is over.

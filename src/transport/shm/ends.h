@@ -47,7 +47,6 @@ struct push {
 
 /* A sender. */
 struct shm_writer {
-    struct ring_writer ring;
     struct control_ring_place control;
     struct staging staging;
     struct push push;
@@ -55,6 +54,7 @@ struct shm_writer {
     _Atomic bool may_push;       /* the kernel lets it */
     _Atomic instant still_since; /* when it was first seen that the receiver read nothing more of
                                     what there is; NEVER: it has read since, or there is nothing */
+    struct ring_writer ring;     /* its records are touched as they are used */
 };
 
 /* A receiver. */

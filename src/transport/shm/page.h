@@ -10,6 +10,8 @@
 #include "ring.h"
 #include "shm.h"
 
+enum { SHM_UNUSED = 1984 }; /* bytes */
+
 /* What the receiver says. */
 enum shm_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
 
@@ -20,18 +22,24 @@ enum shm_sight {
     SIGHT_SLOTS = 4,  /* the sender may push, if the kernel lets it */
 };
 
+/* Memory is taken from the system by pages, when they are touched. Most connections of many carry
+ * little: so what they use lies together, in the middle of two pages.
+ *
+ *     | push slots | notes, last first; consent; control | credit, last first; staging | staging
+ * ... touched  ^^^^^^^^^^^^^^^^               ^^^^^^^^^^^^^^^^          */
 struct shm_page {
-    _Atomic uint32_t consent;                    /* enum shm_consent */
+    uint8_t unused[SHM_UNUSED];
+    struct push_slots slots;
+    struct ring ring;
+    _Alignas(64) _Atomic uint32_t consent;       /* enum shm_consent */
     _Atomic uint32_t sight;                      /* enum shm_sight, written before the consent */
     _Atomic uint32_t why;                        /* enum shm_refusal */
     _Alignas(8) uint8_t proof[RENDEZVOUS_PROOF]; /* the receiver's, written before the consent, */
     uint8_t nonce[PEER_NONCE];                   /* and so this, */
     _Atomic uint64_t nonce_at;                   /* which lies there in the receiver's memory */
-    struct ring ring;
     struct control_ring control;
     struct credit_ring credit;
-    struct push_slots slots;
-    uint8_t staging[SHM_STAGING];
+    _Alignas(64) uint8_t staging[SHM_STAGING];
 };
 
 #endif

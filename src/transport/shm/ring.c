@@ -7,7 +7,7 @@
 
 static struct ring_slot *slot_at(struct ring *ring, uint64_t number)
 {
-    return &ring->slot[number % RING_NOTES];
+    return &ring->slot[RING_NOTES - 1 - number % RING_NOTES];
 }
 
 static uint32_t load(const _Atomic uint32_t *word)
@@ -29,7 +29,10 @@ static struct ring_record *record_of(struct ring_writer *w, uint64_t number)
 
 void ring_writer_init(struct ring_writer *w, struct ring *ring)
 {
-    *w = (struct ring_writer){.ring = ring};
+    w->ring = ring;
+    atomic_init(&w->head, 0);
+    atomic_init(&w->reaped, 0);
+    w->wholes = 0;
 }
 
 bool ring_has_room(const struct ring_writer *w)

@@ -52,9 +52,10 @@ struct ring_slot {
     uint8_t trailer[TRAILER_BYTES];
 };
 
+/* The first notes have the last slots, beside what lies behind them (page.h). */
 struct ring {
-    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be woken */
     struct ring_slot slot[RING_NOTES];
+    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be woken */
 };
 
 /* Where the bytes lie that a note is of. */

@@ -149,7 +149,7 @@ TEST(shm_receive__a_place_that_is_none)
     for (int i = 0; i < 3; i++) {
         send_units(from[1], DATA, true);
         for (int k = 0; k < UNITS; k++)
-            n.sender->page->ring.slot[i * UNITS + k].where = places[i];
+            n.sender->page->ring.slot[RING_NOTES - 1 - (i * UNITS + k)].where = places[i];
         for (int k = 0; k < UNITS; k++) {
             shm_pair_plan(&n.landing, to[1], UNITS, 1, DATA);
             ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
