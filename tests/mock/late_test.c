@@ -24,7 +24,7 @@ enum { SLOTS = 4, BYTES = 1 << 20, SENT = 0x55, OWNED = 0xAA };
 
 #define MS ((int64_t)1000000)
 
-static const struct zcrp_options limits = {.silence_ns = 500 * MS, .linger_ns = 200 * MS};
+static const struct zcrp_options limits = {.silence_ns = 1000 * MS, .linger_ns = 200 * MS};
 
 /* Both processes have these. */
 static struct {
