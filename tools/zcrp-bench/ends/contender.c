@@ -83,47 +83,47 @@ static size_t manner_list(const char *variant, struct manner manners[MANNERS_MAX
 
 /* For round trips, and of crowds, the best manner is not looked for: then it is the machine's
  * congestion control, with whole writes. */
-static size_t list_for(const struct choice *choice, enum contender_use use, bool is_crowd,
+static size_t list_for(const struct choice *choice, const struct options *options,
                        struct manner manners[MANNERS_MAX])
 {
     bool is_best = strcmp(choice->variant, MANNER_BEST) == 0;
 
-    if (!choice->kind->has_manners || use == CONTENDER_BACK)
+    if (!choice->kind->has_manners || options->is_reverse)
         return 1;
-    if (use == CONTENDER_THERE && !is_crowd)
+    if (!options->is_ping && options->peers == 0)
         return manner_list(choice->variant, manners);
     (void)manner_list(is_best ? MANNER_DEFAULT : choice->variant, manners);
     return 1;
 }
 
-static int open_channel(struct transport *channel, const struct transport *plain, size_t *number,
-                        const struct manner *manner, bool is_back)
+int contender_open(struct contender *contender, const struct choice *choice,
+                   const struct options *options, struct control *control, size_t *number)
 {
-    *channel = *plain;
-    channel->manner = *manner;
-    channel->is_back = is_back;
-    channel->number = (*number)++;
-    return transport_open(channel);
-}
-
-int contender_open(struct contender *contender, const struct choice *choice, enum contender_use use,
-                   const struct transport *plain, size_t *number)
-{
-    static const struct manner usual;
     struct manner manners[MANNERS_MAX] = {0};
-    size_t count = list_for(choice, use, plain->settings->peers > 0, manners);
+    size_t count = list_for(choice, options, manners);
+    struct transport channel = {
+        .kind = choice->kind,
+        .settings = &options->settings,
+        .control = control,
+        .is_back = options->is_reverse,
+    };
 
     *contender = (struct contender){.name = choice->name};
     while (contender->lane_count < count) {
         size_t i = contender->lane_count++;
 
-        if (open_channel(&contender->lanes[i], plain, number, &manners[i], use == CONTENDER_BACK) <
-            0)
+        channel.manner = manners[i];
+        channel.number = (*number)++;
+        contender->lanes[i] = channel;
+        if (transport_open(&contender->lanes[i]) < 0)
             return -1;
     }
-    if (use != CONTENDER_PING || !transport_is_simplex(plain))
+    if (!options->is_ping || !transport_is_simplex(&channel))
         return 0;
-    return open_channel(&contender->back, plain, number, &usual, true);
+    channel.is_back = true;
+    channel.number = (*number)++;
+    contender->back = channel;
+    return transport_open(&contender->back);
 }
 
 void contender_close(struct contender *contender)

@@ -35,16 +35,14 @@ struct contender {
     struct transport back; /* for ping, where the kind needs it: all zero else */
 };
 
-enum contender_use {
-    CONTENDER_THERE, /* the connecting end sends */
-    CONTENDER_BACK,  /* the listening end sends: TCP is the machine's, with whole writes */
-    CONTENDER_PING,  /* round trips: one manner, and a channel back where one is needed */
-};
+struct options;
 
-/* Opens all channels; `plain` has their kind, settings and control. `number` counts channels, and
- * is moved on. 0, or -1 with a complaint; then contender_close is left. */
-int contender_open(struct contender *contender, const struct choice *choice, enum contender_use use,
-                   const struct transport *plain, size_t *number);
+/* Opens all channels that the options ask for. `number` counts the run's, and is moved on. Where
+ * the listening end sends, TCP is the machine's, with whole writes; round trips have one manner,
+ * and a channel back where one is needed. 0, or -1 with a complaint; then contender_close is left.
+ */
+int contender_open(struct contender *contender, const struct choice *choice,
+                   const struct options *options, struct control *control, size_t *number);
 
 void contender_close(struct contender *contender);
 

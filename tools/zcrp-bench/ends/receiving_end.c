@@ -97,7 +97,7 @@ static int do_part(struct receiving_end *end, struct transport *transport, struc
         if (control_expect(&end->control, "go") == NULL)
             return -1;
         record_begin(&record, transport);
-        course_begin(&job->course);
+        job->course.start_ns = watch_now_ns();
     }
     int status;
     if (job->are_trips)

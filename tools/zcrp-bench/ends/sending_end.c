@@ -135,19 +135,11 @@ static const int64_t ANSWER_NS = 5000000000;
 static int open_contenders(struct sending_end *end)
 {
     const struct options *options = end->options;
-    enum contender_use use = options->is_reverse ? CONTENDER_BACK : CONTENDER_THERE;
     size_t number = 0;
 
-    if (options->is_ping)
-        use = CONTENDER_PING;
     for (size_t i = 0; i < options->transport_count; i++) {
-        const struct transport plain = {
-            .kind = options->transports[i].kind,
-            .settings = &options->settings,
-            .control = &end->control,
-        };
-
-        if (contender_open(&end->contenders[i], &options->transports[i], use, &plain, &number) < 0)
+        if (contender_open(&end->contenders[i], &options->transports[i], options, &end->control,
+                           &number) < 0)
             return -1;
     }
     return 0;

@@ -79,11 +79,6 @@ struct course course_make(struct control *control, uint64_t size, double bits_pe
     };
 }
 
-void course_begin(struct course *course)
-{
-    course->start_ns = watch_now_ns();
-}
-
 /* A message is due when its last byte would have been made at the rate. What was slept too long is
  * made up for: the schedule counts from the beginning. */
 static void await(const struct course *course, uint64_t n)

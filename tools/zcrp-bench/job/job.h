@@ -45,8 +45,8 @@ struct course {
     struct control *control;
     double interval_ns;  /* sending end: between one message and the next; 0: as soon as possible */
     int64_t duration_ns; /* sending end: of a job that lasts for a time, else 0 */
-    int64_t start_ns;
-    uint64_t look; /* with this message the count may change; COURSE_FIXED: not any more */
+    int64_t start_ns;    /* sending end: when the job began */
+    uint64_t look;       /* with this message the count may change; COURSE_FIXED: not any more */
 };
 
 #define COURSE_FIXED UINT64_MAX
@@ -58,9 +58,6 @@ enum { COURSE_FIRST_COUNT = 2 };
  * duration_ns (0: its count is fixed). */
 struct course course_make(struct control *control, uint64_t size, double bits_per_s,
                           int64_t duration_ns);
-
-/* The job begins now. */
-void course_begin(struct course *course);
 
 /* Of verification; the worse the larger. */
 enum verdict { VERDICT_NONE, VERDICT_SAME, VERDICT_DIFFERENT, VERDICTS };
