@@ -15,6 +15,7 @@ shows() {
 
 # listen ARGUMENT... : starts a receiving end, process $listener, at $port.
 listen() {
+    : >"$place/listener" # the last one's port is not this one's
     "$bench" --listen 127.0.0.1:0 --once "$@" 2>"$place/listener" &
     listener=$!
     port=
