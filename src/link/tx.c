@@ -245,7 +245,7 @@ static void send_wholes(struct zcrp_entity *e)
 {
     struct whole w;
 
-    while (e->machine.sender != NULL && find_whole(e, &w)) {
+    while (e->machine.sender != NULL && entity_wraps_few(e) && find_whole(e, &w)) {
         if (may_be_gone(&w)) {
             if (send_together(e, &w) == 0)
                 return;
@@ -260,7 +260,7 @@ static void send_wholes(struct zcrp_entity *e)
 
 bool tx_send_wholes(struct zcrp_entity *e)
 {
-    if (e->is_sending || !transport_takes_wholes(e->transport))
+    if (e->is_sending || !entity_wraps_few(e) || !transport_takes_wholes(e->transport))
         return false;
     e->is_sending = true;
     send_wholes(e);

@@ -111,12 +111,12 @@ static void take_credit(struct zcrp_entity *e)
     }
 }
 
-/* The receiver shows what is posted. */
+/* The receiver shows what is posted. Much of it in memory of the program's it names in requests. */
 static bool give_credit(struct zcrp_entity *e)
 {
     struct receiver *r = e->machine.receiver;
     struct credit credit;
-    bool is_wanted = receiver_set_credit(r, e->transport->way == WAY_MEMORY);
+    bool is_wanted = receiver_set_credit(r, e->transport->way == WAY_MEMORY && entity_wraps_few(e));
 
     while (receiver_publish(r, TRANSPORT_CREDIT, &credit))
         is_wanted |= transport_show_credit(e->transport, credit.in_session, credit.size);
