@@ -3,11 +3,6 @@
 #include "core/check.h"
 #include "platform/nofault.h"
 
-enum {
-    WHOLES_TOGETHER = 16, /* messages as a whole that one call copies, at most, */
-    WHOLE_BYTES = 8192,   /* or so many bytes */
-};
-
 /* How often a burst is tried whose pages are to come, at least. Meanwhile the machine says that it
  * is there. */
 #define ABSENT_LOOK (20 * MILLISECOND)
@@ -158,9 +153,9 @@ static void update_blocked(struct zcrp_entity *e)
 struct together {
     uint32_t count;
     size_t bytes;
-    struct whole whole[WHOLES_TOGETHER];
-    struct iovec from[WHOLES_TOGETHER];
-    uint8_t copy[WHOLE_BYTES];
+    struct whole whole[FEW_WRAPPED];
+    struct iovec from[FEW_WRAPPED];
+    uint8_t copy[FEW_WRAPPED * TRANSPORT_WHOLE];
 };
 
 static bool find_whole(struct zcrp_entity *e, struct whole *w)
@@ -183,14 +178,6 @@ static bool put_whole(struct zcrp_entity *e, const struct whole *w, const void *
                                (struct iovec){(void *)bytes, w->size});
 }
 
-static bool has_room(struct zcrp_entity *e, const struct together *t, const struct whole *w)
-{
-    uint64_t bytes = t->bytes + w->size;
-
-    return bytes <= WHOLE_BYTES &&
-           transport_has_whole_room(e->transport, t->count + 1, (uint32_t)bytes);
-}
-
 /* The first is that one. They count as sent from now on. */
 static void gather(struct zcrp_entity *e, struct together *t, const struct whole *first)
 {
@@ -199,14 +186,16 @@ static void gather(struct zcrp_entity *e, struct together *t, const struct whole
 
     t->bytes = t->count = 0;
     do {
-        if (!may_be_gone(&w) || !has_room(e, t, &w))
+        uint64_t bytes = t->bytes + w.size;
+        if (!may_be_gone(&w) ||
+            !transport_has_whole_room(e->transport, t->count + 1, (uint32_t)bytes))
             return;
         sender_put_whole(s, &w);
         sender_pin_whole(s, w.number);
         t->from[t->count] = (struct iovec){(void *)w.buffer, w.size};
         t->whole[t->count++] = w;
-        t->bytes += w.size;
-    } while (t->count < WHOLES_TOGETHER && find_whole(e, &w));
+        t->bytes = bytes;
+    } while (t->count < FEW_WRAPPED && find_whole(e, &w));
 }
 
 /* What the kernel cannot copy goes in units, which show why. */

@@ -10,7 +10,9 @@
 #include "ring.h"
 #include "shm.h"
 
-enum { SHM_UNUSED = 1984 }; /* bytes */
+#include <stddef.h>
+
+enum { SHM_UNUSED = 1984, SHM_PAGE = 4096 }; /* bytes */
 
 /* What the receiver says. */
 enum shm_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
@@ -23,10 +25,9 @@ enum shm_sight {
 };
 
 /* Memory is taken from the system by pages, when they are touched. Most connections of many carry
- * little: so what they use lies together, in the middle of two pages.
- *
- *     | push slots | notes, last first; consent; control | credit, last first; staging | staging
- * ... touched  ^^^^^^^^^^^^^^^^               ^^^^^^^^^^^^^^^^          */
+ * little, so what they use lies together in two pages: the first notes are the last slots of the
+ * ring, beside the consent and the first slots of control; the first credit is at the end, too,
+ * beside the start of the staging buffer. What is unused moves both to the middle of a page. */
 struct shm_page {
     uint8_t unused[SHM_UNUSED];
     struct push_slots slots;
@@ -41,5 +42,13 @@ struct shm_page {
     struct credit_ring credit;
     _Alignas(64) uint8_t staging[SHM_STAGING];
 };
+
+_Static_assert(offsetof(struct shm_page, ring.is_asleep) % SHM_PAGE == SHM_PAGE / 2 &&
+                   offsetof(struct shm_page, control.slot) / SHM_PAGE ==
+                       offsetof(struct shm_page, ring.is_asleep) / SHM_PAGE,
+               "notes and control meet in one page");
+_Static_assert(offsetof(struct shm_page, credit.entry[CREDIT_ENTRIES - 1]) / SHM_PAGE ==
+                   offsetof(struct shm_page, staging) / SHM_PAGE,
+               "so do credit and the staging buffer");
 
 #endif
