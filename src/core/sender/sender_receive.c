@@ -174,8 +174,8 @@ static void on_peer_closed(struct sender *s, instant now)
 }
 
 /* A request that units do not answer is answered by a hello, so that the receiver stops repeating
- * it. An empty request is an answer itself. One with news is not urgent to a sender that has
- * buffers left: units will answer it, or its repetition is answered. */
+ * it, and knows that this end is there. An empty request is an answer itself. One with news is not
+ * urgent to a sender that has buffers left: units will answer it, or its repetition is answered. */
 static void answer_request(struct sender *s, instant now)
 {
     if (sender_timer_allows_answer(&s->timer, now))
@@ -232,9 +232,15 @@ static void on_run(struct sender *s, const struct request_run *run, uint64_t *bu
     s->has_ignored |= n < last;
 }
 
-static void on_request(struct sender *s, instant now, const struct request *request)
+/* Are there units to be sent, which the channel takes? */
+static bool will_send(struct sender *s)
 {
     struct fragment head;
+    return sender_head(s, &head) && (!s->is_blocked || s->recovery.in_transit.units > 0);
+}
+
+static void on_request(struct sender *s, instant now, const struct request *request)
+{
     uint64_t requested = s->messages.requested;
     bool has_buffers = requested > s->messages.next;
     s->counters.requests++;
@@ -249,7 +255,7 @@ static void on_request(struct sender *s, instant now, const struct request *requ
     if (request->wants_offer)
         s->session.offered = 0;
     bool can_wait = has_buffers && s->messages.requested > requested;
-    if (request->length > 0 && !can_wait && !sender_head(s, &head))
+    if (request->length > 0 && !can_wait && !will_send(s))
         answer_request(s, now);
 }
 

@@ -402,6 +402,7 @@ static void let_go(struct sender *s, uint64_t message, uint32_t units)
 /* Units that never left are no loss: they go first in the next burst. */
 static void put_back(struct sender *s, const struct burst *burst, uint32_t sent)
 {
+    s->is_blocked = sent == 0;
     recovery_put_back(&s->recovery, burst->first_seq + sent, burst->first_seq + burst->datagrams);
 }
 

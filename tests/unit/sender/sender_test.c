@@ -58,6 +58,28 @@ TEST(request__with_news_is_not_answered_while_there_are_buffers)
     ck_assert_uint_eq(sender_rig_hello().requested, 3);
 }
 
+/* The channel takes none, so the receiver that asks hears of this end otherwise. */
+TEST(request__while_the_channel_takes_no_unit)
+{
+    sender_rig_submit(128);
+    sender_rig_pair(1, 128);
+    for (int i = 0; i < 3; i++) {
+        ck_assert(sender_take(rig.s, rig.now, &rig.burst));
+        ck_assert_uint_eq(rig.burst.datagrams, 2);
+        sender_sent(rig.s, rig.now, &rig.burst, 0);
+        rig.now += 10 * MILLISECOND;
+        sender_rig_request(0, 1, 128);
+        ck_assert_uint_eq(sender_rig_hello().requested, 1);
+    }
+    sender_rig_expect("0:0+64A 0:64+64LA");
+    sender_rig_ack("6 8");
+    sender_rig_expect_event(OUTCOME_OK, 128);
+    sender_rig_submit(128);
+    sender_rig_request(1, 1, 128);
+    sender_rig_expect("1:0+64 1:64+64LA");
+    sender_rig_expect_nothing();
+}
+
 TEST(cancel__before_it_is_cut)
 {
     uint64_t number = sender_rig_submit(100);
