@@ -565,7 +565,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_submit(struct zcrp_entity *entity, struct zcr
  *
  * If the kernel cannot read or write the memory, the message fails with ZCRP_ERROR_FAULT, and the
  * peer's message with _FAULT (of a sender's memory) or _PEER_CANCELLED (of a receiver's). Where the
- * library itself touches it, over AAL5 or to move a unit, the program gets the usual signal.
+ * library itself touches it, with keys and over AAL5, the program gets the usual signal.
  *
  * Pages of a mapped file may have to come first. Over shared memory (ZCRP_CHANNEL_MEMORY) a sender
  * sends what is there, and a thread of the library waits for the rest: so a file that does not come

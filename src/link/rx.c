@@ -45,6 +45,7 @@ static void plan_units(struct zcrp_entity *e, struct transport_turn *turn, struc
     landing->is_near = transport_begin_receive(e->transport, turn, &choice.openings, &choice.units);
     landing->cannot_fault = e->wrapped == 0;
     landing->is_present = e->unseen == 0;
+    landing->is_writable = landing->cannot_fault ? NULL : memory_is_writable;
     receiver_plan(r, landing, choice.openings, choice.units);
 }
 

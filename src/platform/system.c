@@ -102,6 +102,11 @@ bool memory_is_accessible(const void *at, size_t size, enum memory_access access
     return error == 0 || (error == EINVAL && populate(&any, sizeof(any), access) == EINVAL);
 }
 
+bool memory_is_writable(const void *at, size_t size)
+{
+    return memory_is_accessible(at, size, MEMORY_WRITE);
+}
+
 /* Where the system gives huge pages without being asked, one touch would cost 2 MiB. A kernel that
  * knows none refuses, which does no harm. */
 void *memory_reserve(size_t bytes)

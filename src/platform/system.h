@@ -41,6 +41,7 @@ enum memory_access { MEMORY_READ, MEMORY_WRITE };
  * tell. The kernel finds out; this process does not touch the memory. Nothing changes, but pages
  * that were not there yet are. */
 bool memory_is_accessible(const void *at, size_t size, enum memory_access access);
+bool memory_is_writable(const void *at, size_t size);
 
 /* Reserves `bytes` of memory, all 0, not 0 bytes; NULL if there is none. The system gives each page
  * at its first touch, and no larger one than usual. */

@@ -1,8 +1,11 @@
 #include "landing.h"
 
 #include "core/check.h"
+#include "core/number.h"
 
 #include <string.h>
+
+enum { LOOK_AHEAD = 65536 }; /* bytes */
 
 size_t landing_memory(uint32_t openings)
 {
@@ -14,6 +17,7 @@ void landing_init(struct landing *l, uint8_t *memory, uint32_t openings)
     CHECK(openings >= 1);
     CHECK(openings <= LANDING_OPENINGS);
     l->is_near = l->cannot_fault = l->is_present = false;
+    l->is_writable = NULL;
     l->max_openings = openings;
     l->spill = memory;
     l->bounce = memory + (size_t)openings * LANDING_SPILL;
@@ -31,6 +35,7 @@ void landing_begin(struct landing *l)
     l->spilled = 0;
     l->bounced = 0;
     l->moves = 0;
+    l->writable.iov_len = 0;
 }
 
 static void add_piece(struct landing *l, uint8_t *base, uint32_t length)
@@ -273,6 +278,23 @@ size_t landing_mail_next(const struct landing_mail *mail, size_t *at, const uint
     *datagram = mail->memory + *at + 2;
     *at += 2 + size;
     return size;
+}
+
+bool landing_may_write(struct landing *l, uint8_t *to, uint64_t bytes, uint64_t room)
+{
+    size_t within = (uintptr_t)to - (uintptr_t)l->writable.iov_base;
+    bool is_known = within < l->writable.iov_len && bytes <= l->writable.iov_len - within;
+    uint64_t ahead = greater(bytes, lesser(room, LOOK_AHEAD));
+
+    if (l->is_writable == NULL || is_known)
+        return true;
+    if (!l->is_writable(to, ahead)) {
+        ahead = bytes;
+        if (!l->is_writable(to, ahead))
+            return false;
+    }
+    l->writable = (struct iovec){to, ahead};
+    return true;
 }
 
 void landing_take_back(struct landing *l, uint32_t moves)

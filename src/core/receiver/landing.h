@@ -94,6 +94,10 @@ struct landing {
     bool cannot_fault;
     bool is_present; /* no page of it is to come; likewise */
 
+    /* May bytes be written there? Asked before they are moved. NULL: they may anywhere. Set before
+     * each plan. */
+    bool (*is_writable)(const void *at, size_t bytes);
+
     /* Where control datagrams for the sender of a connection go, and, before there are keys, those
      * for the handshake. NULL: there is none. */
     struct landing_mail *mail;
@@ -103,9 +107,10 @@ struct landing {
     uint32_t pieces;  /* of iov in use, those of the opening that is being planned included */
     uint32_t spilled; /* bytes of that opening's spill that were given to slots of NULL */
     uint32_t max_openings;
-    uint32_t bounced; /* bytes of bounce in use, within move_all */
-    uint8_t *spill;   /* caller's memory: max_openings x LANDING_SPILL */
-    uint8_t *bounce;  /* caller's memory: max_openings x LANDING_DATAGRAM, for cycles */
+    uint32_t bounced;      /* bytes of bounce in use, within move_all */
+    struct iovec writable; /* what is_writable has said last that it may be written */
+    uint8_t *spill;        /* caller's memory: max_openings x LANDING_SPILL */
+    uint8_t *bounce;       /* caller's memory: max_openings x LANDING_DATAGRAM, for cycles */
     uint8_t trailer[LANDING_UNITS][TRAILER_BYTES];
     uint32_t moves;
     struct landing_move move[LANDING_MOVES];
@@ -176,6 +181,10 @@ size_t landing_mail_next(const struct landing_mail *mail, size_t *at, const uint
  * refused). */
 uint32_t landing_move(struct landing *l, const struct segment *segment, uint32_t from,
                       uint32_t length, uint8_t *to);
+
+/* May `bytes` be written at `to`? Asks for up to 64 KiB of the `room` that there is behind it, so
+ * that what follows need not be asked for. */
+bool landing_may_write(struct landing *l, uint8_t *to, uint64_t bytes, uint64_t room);
 
 /* Takes back the moves that were asked for since there were `moves` of them. */
 void landing_take_back(struct landing *l, uint32_t moves);

@@ -5,17 +5,27 @@
 
 /* ---- a row of units ---- */
 
-/* Asks for the move of this part of the row, and returns its bytes. */
-static uint32_t bring(struct landing *landing, const struct arrival *a, struct interval part)
+/* Asks for the move of this part of the row. Its bytes; UINT32_MAX: a table is full, or it cannot
+ * be moved there, and then its message has failed. */
+static uint32_t bring(struct receiver *r, struct landing *landing, const struct arrival *a,
+                      struct interval part)
 {
+    uint32_t moves = landing->moves;
     if (a->segment == NULL)
         return 0;
-    return landing_move(landing, a->segment, (uint32_t)(part.first - a->range.first),
-                        (uint32_t)(part.last - part.first), a->message->buffer + part.first);
+    uint8_t *to = a->message->buffer + part.first;
+    uint32_t bytes = landing_move(landing, a->segment, (uint32_t)(part.first - a->range.first),
+                                  (uint32_t)(part.last - part.first), to);
+    if (bytes == 0 || bytes == UINT32_MAX ||
+        landing_may_write(landing, to, part.last - part.first, a->message->size - part.first))
+        return bytes;
+    landing_take_back(landing, moves);
+    (void)receiver_fault(r, a->number);
+    return UINT32_MAX;
 }
 
 /* Asks the landing to bring what is missing of the row, from the missing range `part` on, to its
- * place, and counts it as there. False if a table is full: then it counts as never received. */
+ * place, and counts it as there. If it cannot, it counts as never received: false. */
 static bool place(struct receiver *r, struct landing *landing, struct arrival *a,
                   struct interval part)
 {
@@ -26,7 +36,7 @@ static bool place(struct receiver *r, struct landing *landing, struct arrival *a
         uint32_t moves = landing->moves;
         if (is_end)
             part.last = a->range.last;
-        uint32_t bytes = bring(landing, a, part);
+        uint32_t bytes = bring(r, landing, a, part);
         if (bytes == UINT32_MAX)
             return false;
         if (!missing_remove(&r->messages.missing, missing, part)) {

@@ -43,6 +43,38 @@ TEST(unit__of_what_is_withdrawn_is_not_acknowledged)
     receiver_rig_expect_silence();
 }
 
+/* Of message 0's buffer, which has 128 bytes, the second half cannot be written. */
+static bool is_first_half(const void *at, size_t bytes)
+{
+    size_t within = (uintptr_t)at - (uintptr_t)rig.buffer[0];
+
+    return within >= 128 || within + bytes <= 64;
+}
+
+/* In its place it would have been found out by the kernel. */
+TEST(unit__that_cannot_be_moved_fails_its_message)
+{
+    start();
+    rig.landing.is_writable = is_first_half;
+    receiver_rig_land_unit(receiver_rig_last(0, 1, 0, 10)); /* the first is planned */
+    receiver_rig_land_unit(receiver_rig_last(1, 0, 64, 10));
+    receiver_rig_expect_message(1, 10);
+    receiver_rig_expect_end(OUTCOME_FAULT);
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_no_room, 1);
+    receiver_rig_expect("request 0*1=withdrawn");
+}
+
+TEST(unit__that_can_be_moved_beside_what_cannot)
+{
+    start();
+    rig.landing.is_writable = is_first_half;
+    receiver_rig_land_unit(receiver_rig_last(0, 1, 0, 10));
+    receiver_rig_land_unit(receiver_rig_last(1, 0, 0, 10));
+    receiver_rig_expect_message(1, 10);
+    receiver_rig_expect_message(0, 10);
+    ck_assert_uint_eq(receiver_counters(rig.r)->moved, 2);
+}
+
 TEST(unit__beyond_the_buffer_is_not_acknowledged)
 {
     start();
