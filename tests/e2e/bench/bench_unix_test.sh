@@ -14,9 +14,15 @@ is_moving() {
     [ "$read" -gt 8000000 ]
 }
 
-# Beside much other work it takes long.
+# Beside much other work it takes long. If it does not move, all that is known of it is shown.
 soon_is_moving() {
-    eventually is_moving || eventually is_moving || eventually is_moving
+    eventually is_moving || eventually is_moving || eventually is_moving && return
+    for process in "$sender" "$receiver"; do
+        echo "process $process:" && grep -h -e State -e switches -e rchar -e wchar "/proc/$process/status" \
+            "/proc/$process/io"
+    done
+    cat "$place/said"
+    return 1
 }
 
 # begin ARGUMENT... : a run with much to do, processes $sender and $receiver; returns when it is under way.
