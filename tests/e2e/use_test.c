@@ -228,7 +228,7 @@ static _Noreturn void live_as_child(struct ends *parents, struct zcrp_msg *flyin
     _exit(0);
 }
 
-TEST(fork__leaves_the_child_usable)
+TEST(fork__leaves_the_child_usable, .needs = ends_live_in_a_child)
 {
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
     struct zcrp_msg *flying = ends_filled(MESSAGE, 5), *in = ends_empty(MESSAGE);

@@ -94,6 +94,19 @@ static inline int64_t ends_now_ns(void)
     return t.tv_sec * ENDS_SECOND + t.tv_nsec;
 }
 
+/* May the child of a process with threads allocate? Clang's address sanitizer locks its allocator
+ * for a fork since version 18 (github.com/llvm/llvm-project, 75290): before, the child may hang. */
+static inline bool ends_live_in_a_child(void)
+{
+#if defined(__clang__) && defined(__has_feature)
+    if (__has_feature(address_sanitizer) && __clang_major__ < 18) {
+        puts("the address sanitizer before clang 18 may hang in a child");
+        return false;
+    }
+#endif
+    return true;
+}
+
 /* Posts a buffer, and sends a message of `size` bytes, which is to land there. */
 static inline void ends_submit(const struct ends *e, struct zcrp_msg *in, struct zcrp_msg *out,
                                nlong size)

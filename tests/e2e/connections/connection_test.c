@@ -611,7 +611,7 @@ TEST(connection__interrupted)
     part(&h);
 }
 
-TEST(connection__in_a_child)
+TEST(connection__in_a_child, .needs = ends_live_in_a_child)
 {
     struct home h = meet(NULL);
     struct zcrp_connection *c;
