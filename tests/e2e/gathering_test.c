@@ -95,6 +95,17 @@ static void *wait_on(void *context)
     return NULL;
 }
 
+/* On a busy machine the thread that receives may be away from its processor amid a call. */
+static void take_back(struct zcrp_msg *m)
+{
+    int code = ZCRP_ERROR_BUSY;
+
+    for (int i = 0; i < 50 && code == ZCRP_ERROR_BUSY; i++)
+        code = zcrp_cancel(m);
+    ck_assert(code == ZCRP_OK || code == ZCRP_ERROR_IDLE); /* it came back after a BUSY */
+    ck_assert_int_eq(ends_wait(m), ZCRP_ERROR_CANCELLED);
+}
+
 /* Buffers are announced at once, and so gathered, while the sender knows of few. */
 static void gather_beside_a_waiter(void)
 {
@@ -105,7 +116,7 @@ static void gather_beside_a_waiter(void)
     ck_assert_int_eq(pthread_create(&thread, NULL, wait_on, &w), 0);
     for (int i = 0; i < FEW; i++) {
         ck_assert_int_eq(zcrp_submit(c.ends.receiver, c.spare, SIZE), ZCRP_OK);
-        ck_assert_int_eq(zcrp_cancel(c.spare), ZCRP_OK);
+        take_back(c.spare);
     }
     atomic_store(&w.is_over, true);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);

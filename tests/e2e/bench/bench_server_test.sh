@@ -50,7 +50,7 @@ assert said[0] == b'settled\n' and said[1].startswith(b'failed the sending end s
 first=$!
 sleep 0.3
 check "a second client is served later" "$bench" --connect "127.0.0.1:$port" --transport zcrp --size 1K \
-    --count 9 --repeat 1
+    --count 9 --repeat 1 --timeout 60
 wait "$first"
 check "the first one, too" test $? -eq 0
 kill "$running"

@@ -129,7 +129,7 @@ TEST(churn__leaves_nothing)
     churn(&h, WARM);
     struct belongings before = belongings_now();
     churn(&h, rounds);
-    belongings_hold(&before, 8192); /* what malloc keeps for each thread */
+    belongings_hold(&before, 16384); /* what malloc keeps for each thread (tcache) */
     ck_assert_int_eq(zcrp_listener_stats(h.listener, &stats), ZCRP_OK);
     ck_assert_uint_eq(stats.connections, 0);
     ck_assert_uint_eq(stats.admitted, WARM + rounds);
