@@ -57,7 +57,7 @@ OUT := build/$(VARIANT)
 # `make install` takes over what the last build was made with, whoever calls it and in whatever environment, so that
 # it installs what was built. If it is given one of these variables with another value, it begins anew.
 CHOSEN := AR CC CFLAGS CPPFLAGS KEYS LD LDFLAGS OBJCOPY PEERS PKG_CONFIG WERROR
-FOUND := GNUTLS IPSEC_MB ISAL SODIUM XXHASH
+FOUND := GNUTLS IPSEC_MB ISAL LTO SODIUM XXHASH
 hash := \#
 define newline
 
@@ -108,6 +108,10 @@ CC := $(if $(filter clang asan ubsan tsan fuzz,$(VARIANT)),clang,gcc)
 else ifneq ($(filter clang fuzz,$(VARIANT)),)
 override CC := $(if $(findstring clang,$(CC)),$(CC),clang)
 endif
+
+# What is installed is compiled as a whole, which saves a fifth of a small message's instructions.
+LTO := $(if $(filter plain,$(VARIANT)),$(call found,LTO,$(CC) --version 2>/dev/null | grep -q 'Free Software' && \
+	echo -flto=auto))
 
 OBJ := $(OUT)/obj
 PRODUCTS := $(if $(filter plain,$(VARIANT)),build,$(OUT))
@@ -170,7 +174,7 @@ say = @echo "  $(1)	$@";
 endif
 
 # Changes when the compiler, a flag or a peer does, and everything with it.
-$(OUT)/flags: export FLAGS = $(COMPILE) $(LDFLAGS) $(PEERS)
+$(OUT)/flags: export FLAGS = $(COMPILE) $(LTO) $(LDFLAGS) $(PEERS)
 $(OUT)/flags: export SETTINGS = $(settings)
 $(OUT)/flags: FORCE
 	@mkdir -p $(@D)
@@ -181,26 +185,34 @@ $(OBJ)/%.o: %.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(COMPILE) -MMD -MP -c -o $@ $<
 
--include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
+$(OUT)/lto/%.o: %.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(call say,cc)$(COMPILE) $(LTO) -MMD -MP -c -o $@ $<
+
+-include $(shell find $(OBJ) $(OUT)/lto -name '*.d' 2>/dev/null)
 
 # The library for its own tests: every name can be reached.
 INTERNAL := $(OUT)/internal.a
 $(INTERNAL): $(LIBRARY)
 	$(call say,ar)rm -f $@ && $(AR) rcs $@ $^
 
-# The library for everybody else is one object: its hidden names cannot collide with theirs. Neither can
-# its section groups, of which a linker keeps one of a name: clang's address sanitizer makes some.
-$(STATIC): $(LIBRARY)
-	$(call say,ar)$(LD) -r --force-group-allocation -o $(OUT)/zcrp.o $^ && \
-		$(OBJCOPY) --localize-hidden $(OUT)/zcrp.o && rm -f $@ && $(AR) rcs $@ $(OUT)/zcrp.o
+# The library for everybody else is one object.
+WHOLE := $(OUT)/whole.o
+$(WHOLE): $(if $(LTO),$(LIBRARY:$(OBJ)/%=$(OUT)/lto/%),$(LIBRARY))
+	$(call say,ld)$(if $(LTO),$(COMPILE) $(LTO) -r -flinker-output=nolto-rel,$(LD) -r --force-group-allocation) -o $@ $^
+
+# Its hidden names cannot collide with those of a program that has it in itself. Neither can its section
+# groups, of which a linker keeps one of a name: clang's address sanitizer makes some.
+$(STATIC): $(WHOLE)
+	$(call say,ar)$(OBJCOPY) --localize-hidden $< $(OUT)/zcrp.o && rm -f $@ && $(AR) rcs $@ $(OUT)/zcrp.o
 
 # Complete by itself; only a sanitizer's runtime is the program's.
 defs = $(if $(flags_$(VARIANT)),,-Wl$(comma)-z$(comma)defs)
 names = -Wl,--version-script=src/zcrp.map,--no-undefined-version
 # A thread that waits for pages (src/platform/pages.h) may outlive the last entity.
 stays = -Wl,-z,nodelete
-$(SHARED): $(LIBRARY) src/zcrp.map
-	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) $(names) $(stays) -o $@.$(VERSION) $(LIBRARY) $(LIBRARIES) && \
+$(SHARED): $(WHOLE) src/zcrp.map
+	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) $(names) $(stays) -o $@.$(VERSION) $(WHOLE) $(LIBRARIES) && \
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
 # zcrp-top reads files of the library's, and shares what both know of them.

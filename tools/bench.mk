@@ -65,7 +65,7 @@ bench-paths: all
 
 # What small messages cost between two processes: in the library's memory, in the program's, and by a pipe.
 SMALL_MESSAGES := $(patsubst tools/%.c,$(PRODUCTS)/%,$(wildcard tools/lab/small_messages.c))
-$(SMALL_MESSAGES): $(OBJ)/tools/lab/small_messages.o $(STATIC)
+$(SMALL_MESSAGES): $(OBJ)/tools/lab/small_messages.o $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
 all: $(SMALL_MESSAGES)

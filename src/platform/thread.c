@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 static void *begin(void *argument)
@@ -44,8 +45,11 @@ void thread_leave(struct thread *t)
     CHECK(pthread_detach(t->handle) == 0);
 }
 
-/* Each thread has an address of its own here. */
-static _Thread_local const char self;
+/* Not a variable of the thread's: that is a call of the linker's in a shared library. */
+static const void *self(void)
+{
+    return (const void *)(uintptr_t)pthread_self();
+}
 
 static void set_holder(struct mutex *m, const void *holder)
 {
@@ -66,7 +70,7 @@ void mutex_fini(struct mutex *m)
 void mutex_lock(struct mutex *m)
 {
     CHECK(pthread_mutex_lock(&m->handle) == 0);
-    set_holder(m, &self);
+    set_holder(m, self());
 }
 
 void mutex_unlock(struct mutex *m)
@@ -77,7 +81,7 @@ void mutex_unlock(struct mutex *m)
 
 bool mutex_is_held(const struct mutex *m)
 {
-    return atomic_load_explicit(&m->holder, memory_order_relaxed) == &self;
+    return atomic_load_explicit(&m->holder, memory_order_relaxed) == self();
 }
 
 void condition_init(struct condition *c)
@@ -103,7 +107,7 @@ bool condition_wait(struct condition *c, struct mutex *m, instant deadline)
     int error = deadline == NEVER ? pthread_cond_wait(&c->handle, &m->handle)
                                   : pthread_cond_timedwait(&c->handle, &m->handle, &until);
 
-    set_holder(m, &self);
+    set_holder(m, self());
     CHECK(error == 0 || error == ETIMEDOUT);
     return error == 0;
 }

@@ -6,7 +6,8 @@
  *      pipe's      a pipe each way: one write for each message, one read for what is there
  *
  * They take turns, so their ratio means something where a rate does not. A round trip begins when
- * the buffer for its answer is posted; a stream of ZCRP has up to 128 messages under way. */
+ * the buffer for its answer is posted; a stream of ZCRP has up to 128 messages under way. Each end
+ * has a core of its own, if there are two. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/pin.h"
 #include "zcrp.h"
 
 enum { TURNS = 7, TRIPS = 20000, STREAM = 200000, DEPTH = 128, BYTES = 64, READ_BYTES = 65536 };
@@ -214,6 +216,13 @@ static void measure(struct end *e, bool is_caller)
                median(trip_ns[kind]), median(message_ns[kind]));
 }
 
+static void run_on(int core)
+{
+    bool is_there = core < sysconf(_SC_NPROCESSORS_ONLN);
+
+    must(pin_to(is_there ? core : PIN_NONE) == 0 ? ZCRP_OK : ZCRP_ERROR_SYSTEM);
+}
+
 static void close_all(struct zcrp_connection *c)
 {
     struct zcrp_stats stats;
@@ -233,10 +242,12 @@ int main(void)
     char port[8];
 
     must(pipe(there) == 0 && pipe(back) == 0 ? ZCRP_OK : ZCRP_ERROR_SYSTEM);
+    run_on(0); /* before there are threads */
     must(zcrp_listen(&listener, "127.0.0.1", "0", NULL));
     (void)snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
     pid_t child = fork();
     if (child == 0) {
+        run_on(1);
         must(zcrp_connect(&c, "127.0.0.1", port, NULL, -1));
         e = end_of(c, back, there);
         measure(&e, true);

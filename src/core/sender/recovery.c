@@ -150,10 +150,7 @@ static void give_up(struct recovery *r, uint64_t seq, const struct transit_unit 
 
 struct message_out *recovery_whole(struct recovery *r, uint32_t most)
 {
-    struct fragment head;
-    bool is_whole = recovery_head(r, most, &head) && !head.is_repeat && !head.is_void &&
-                    head.offset == 0 && head.is_last;
-    return is_whole ? head.source : NULL;
+    return units_to_send_whole(&r->to_send, most);
 }
 
 void recovery_put_whole(struct message_out *message)

@@ -81,18 +81,36 @@ static void cut(struct message_out *message, uint32_t max, struct fragment *head
                               .is_void = is_void};
 }
 
+/* The message that is to be cut next; the cursor moves there. NULL: there is none. */
+static struct message_out *next_to_cut(struct units_to_send *u)
+{
+    for (; u->cursor < u->messages->next && u->cursor < u->messages->requested; u->cursor++) {
+        struct message_out *message = messages_out_find(u->messages, u->cursor);
+        if (message != NULL && !message->is_cut && message->state != MESSAGE_OUT_ENDED)
+            return message;
+    }
+    return NULL;
+}
+
 bool units_to_send_head(struct units_to_send *u, uint32_t max, struct fragment *head)
 {
     if (u->count > 0 && repeat_head(u, max, head))
         return true;
-    for (; u->cursor < u->messages->next && u->cursor < u->messages->requested; u->cursor++) {
-        struct message_out *message = messages_out_find(u->messages, u->cursor);
-        if (message == NULL || message->is_cut || message->state == MESSAGE_OUT_ENDED)
-            continue;
+    struct message_out *message = next_to_cut(u);
+    if (message != NULL)
         cut(message, max, head);
-        return true;
-    }
-    return false;
+    return message != NULL;
+}
+
+struct message_out *units_to_send_whole(struct units_to_send *u, uint32_t max)
+{
+    struct fragment head;
+    if (u->count > 0 && repeat_head(u, max, &head))
+        return NULL;
+    struct message_out *message = next_to_cut(u);
+    bool is_whole = message != NULL && message->state == MESSAGE_OUT_LIVE && message->cut == 0 &&
+                    message->size <= max;
+    return is_whole ? message : NULL;
 }
 
 bool units_to_send_is_part(const struct units_to_send *u, const struct fragment *head)

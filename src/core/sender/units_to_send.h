@@ -52,6 +52,10 @@ struct fragment units_to_send_pop(struct units_to_send *u);
  * the receiver is known. */
 bool units_to_send_head(struct units_to_send *u, uint32_t max, struct fragment *head);
 
+/* The message that the head would be cut from, if nothing of it has been sent, and it has at most
+ * `max` bytes; else NULL. */
+struct message_out *units_to_send_whole(struct units_to_send *u, uint32_t max);
+
 /* True if this head is only a part of the oldest repeat, which was cut when units were larger; so
  * the rest stays when it is taken. */
 bool units_to_send_is_part(const struct units_to_send *u, const struct fragment *head);
