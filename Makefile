@@ -109,7 +109,7 @@ else ifneq ($(filter clang fuzz,$(VARIANT)),)
 override CC := $(if $(findstring clang,$(CC)),$(CC),clang)
 endif
 
-# What is installed is compiled as a whole, which saves a fifth of a small message's instructions.
+# What is installed is compiled as a whole, which saves a sixth of a small message's instructions.
 LTO := $(if $(filter plain,$(VARIANT)),$(call found,LTO,$(CC) --version 2>/dev/null | grep -q 'Free Software' && \
 	echo -flto=auto))
 
@@ -196,13 +196,13 @@ INTERNAL := $(OUT)/internal.a
 $(INTERNAL): $(LIBRARY)
 	$(call say,ar)rm -f $@ && $(AR) rcs $@ $^
 
-# The library for everybody else is one object.
+# The library for everybody else is one object. Section groups, of which a linker keeps one of a name, cannot
+# collide with theirs: clang's address sanitizer makes some.
 WHOLE := $(OUT)/whole.o
 $(WHOLE): $(if $(LTO),$(LIBRARY:$(OBJ)/%=$(OUT)/lto/%),$(LIBRARY))
 	$(call say,ld)$(if $(LTO),$(COMPILE) $(LTO) -r -flinker-output=nolto-rel,$(LD) -r --force-group-allocation) -o $@ $^
 
-# Its hidden names cannot collide with those of a program that has it in itself. Neither can its section
-# groups, of which a linker keeps one of a name: clang's address sanitizer makes some.
+# Neither can its hidden names.
 $(STATIC): $(WHOLE)
 	$(call say,ar)$(OBJCOPY) --localize-hidden $< $(OUT)/zcrp.o && rm -f $@ && $(AR) rcs $@ $(OUT)/zcrp.o
 

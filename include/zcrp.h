@@ -565,7 +565,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_submit(struct zcrp_entity *entity, struct zcr
  *
  * If the kernel cannot read or write the memory, the message fails with ZCRP_ERROR_FAULT, and the
  * peer's message with _FAULT (of a sender's memory) or _PEER_CANCELLED (of a receiver's). Where the
- * library itself touches it, with keys and over AAL5, the program gets the usual signal.
+ * library itself touches it, with keys or over AAL5, the program gets the usual signal.
  *
  * Pages of a mapped file may have to come first. Over shared memory (ZCRP_CHANNEL_MEMORY) a sender
  * sends what is there, and a thread of the library waits for the rest: so a file that does not come
@@ -592,9 +592,10 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
  * buffer is the caller's; the peer's message fails with ZCRP_ERROR_PEER_CANCELLED, unless all of it
  * had arrived already. Never waits for the peer, only for a system call under way: 200 ms at most.
  * ZCRP_ERROR_BUSY: a sender on this host had begun to copy to the buffer, and its process stands
- * still; or this process copies from or to the memory of a peer on this host, and that does not
- * come. The message stays in flight, and ends with ZCRP_ERROR_CANCELLED when that process goes on
- * or ends. ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
+ * still; or a system call of this process's is under way for longer, because memory of a peer on
+ * this host does not come, or because its thread has no processor. The message stays in flight, and
+ * ends with ZCRP_ERROR_CANCELLED when the copy or the call is over, or that process ends.
+ * ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
 
 /* Asks the sender for the size in bytes of the next message that has no buffer yet. It is for a

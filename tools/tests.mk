@@ -205,7 +205,8 @@ check-all:
 	@ZCRP_ATTACK=all CK_TIMEOUT_MULTIPLIER=10 tools/run-tests --verbose --tally $(TOTAL) plain:e2e/keys/keys
 	@ZCRP_DEATHS=5000 CK_TIMEOUT_MULTIPLIER=60 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
 		asan:e2e/death
-	@ZCRP_STRESS_SECONDS=300 ZCRP_CHURN_ROUNDS=100000 CK_TIMEOUT_MULTIPLIER=20 tools/run-tests --verbose \
+	@ZCRP_STRESS_SECONDS=300 ZCRP_CHURN_ROUNDS=100000 CK_TIMEOUT_MULTIPLIER=20 ZCRP_CHURN_BYTES=0 \
+		GLIBC_TUNABLES=glibc.malloc.tcache_count=0 tools/run-tests --verbose \
 		--timeout 3600 --tally $(TOTAL) plain:e2e/churn asan:e2e/churn tsan:e2e/churn
 	@ZCRP_RECONNECT_SECONDS=60 ZCRP_RECONNECT_CALLERS=64 CK_TIMEOUT_MULTIPLIER=30 tools/run-tests --verbose \
 		--timeout 1200 --tally $(TOTAL) plain:e2e/reconnect

@@ -12,20 +12,17 @@
 /* ---- calls that are refused ---- */
 
 static _Thread_local bool runs_trace;
-static _Atomic uint32_t tracing; /* threads that run one */
 
 int process_refusal(uint32_t generation)
 {
     if (generation != forked_generation())
         return ZCRP_ERROR_FORKED;
-    bool does_any = atomic_load_explicit(&tracing, memory_order_relaxed) != 0;
-    return does_any && runs_trace ? ZCRP_ERROR_TRACE : ZCRP_OK;
+    return runs_trace ? ZCRP_ERROR_TRACE : ZCRP_OK;
 }
 
 void process_set_tracing(bool is_tracing)
 {
     runs_trace = is_tracing;
-    atomic_fetch_add_explicit(&tracing, is_tracing ? 1 : UINT32_MAX, memory_order_relaxed);
 }
 
 /* ---- forks ---- */

@@ -110,7 +110,9 @@ static bool on_data(struct receiver *r, struct landing *landing, struct arrival 
     }
     uint64_t missing = message->missing.bytes;
     if (!place(r, landing, a, part)) {
-        r->counters.drop_no_room++;
+        bool is_posted = message->state == MESSAGE_IN_POSTED;
+        r->counters.drop_no_room += is_posted;
+        r->counters.drop_unposted += !is_posted;
         return false;
     }
     r->counters.units += a->units;

@@ -1,9 +1,11 @@
 /* Peers that come and go: connections opened and closed again and again, which leaves nothing
  * behind, and any call at any time while peers connect, close, and are killed.
  *
- * ZCRP_CHURN_ROUNDS is how many connections are opened and closed (2,000), ZCRP_STRESS_SECONDS how
- * long the random calls go on for each seed (1); for more than some thousands and 30 s raise
- * CK_TIMEOUT_MULTIPLIER. ZCRP_SEED repeats what the threads draw, though not how they meet. */
+ * ZCRP_CHURN_ROUNDS is how many connections are opened and closed (2,000), ZCRP_CHURN_BYTES how
+ * much memory may be left (16,384, which malloc keeps for its threads; 0 if GLIBC_TUNABLES takes
+ * its tcache), ZCRP_STRESS_SECONDS how long the random calls go on for each seed (1); for more than
+ * some thousands and 30 s raise CK_TIMEOUT_MULTIPLIER. ZCRP_SEED repeats what the threads draw,
+ * though not how they meet. */
 #include "../../support/house.h"
 #include "../../support/own.h"
 #include "../../support/random.h"
@@ -129,7 +131,7 @@ TEST(churn__leaves_nothing)
     churn(&h, WARM);
     struct belongings before = belongings_now();
     churn(&h, rounds);
-    belongings_hold(&before, 16384); /* what malloc keeps for each thread (tcache) */
+    belongings_hold(&before, (size_t)number_of("ZCRP_CHURN_BYTES", 16384));
     ck_assert_int_eq(zcrp_listener_stats(h.listener, &stats), ZCRP_OK);
     ck_assert_uint_eq(stats.connections, 0);
     ck_assert_uint_eq(stats.admitted, WARM + rounds);

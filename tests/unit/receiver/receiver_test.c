@@ -60,7 +60,7 @@ TEST(unit__that_cannot_be_moved_fails_its_message)
     receiver_rig_land_unit(receiver_rig_last(1, 0, 64, 10));
     receiver_rig_expect_message(1, 10);
     receiver_rig_expect_end(OUTCOME_FAULT);
-    ck_assert_uint_eq(receiver_counters(rig.r)->drop_no_room, 1);
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_unposted, 1);
     receiver_rig_expect("request 0*1=withdrawn");
 }
 
