@@ -24,7 +24,7 @@ enum {
     POOL = 32,
     WIRE_MOST = 1500,
     EPOCH_BITS = 4,
-    TURNS_MOST = 200,
+    TURNS_MOST = 1000, /* 16 messages of 16 units, of whose bursts each loses one, take 202 */
     DUE_MOST = 8,
     POISON = 0xAA,
 };
