@@ -140,6 +140,8 @@ TEST(shm_look__both_are_here)
     ck_assert_int_eq(shm_look(n.receiver), SHM_MEETING);
     ck_assert_int_eq(shm_meet(&n.sender, true, &n.out, &shm_pair_terms), SHM_FINE);
     ck_assert_int_eq(shm_look(n.sender), SHM_MEETING);
+    while (clock_now() < shm_look_at(n.receiver)) /* looks too early are none */
+        usleep(10);
     ck_assert_int_eq(shm_look(n.receiver), SHM_HERE);
     ck_assert_int_eq(shm_look(n.sender), SHM_HERE);
     ck_assert_int_eq(shm_why(n.sender), SHM_FINE);
