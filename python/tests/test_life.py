@@ -127,6 +127,26 @@ def test_calls_while_it_closes():
             thread.join()
 
 
+def test_posts_of_two_threads(pair, monkeypatch):
+    """One comes between the moment when another's buffer is held, and that when it is in flight: it stays held."""
+    one, _ = pair
+    submit = _door._submit_one
+    others = [lambda: one.post_receive(bytearray(10))]
+
+    def submit_later(*arguments):
+        if others:
+            others.pop()()
+        return submit(*arguments)
+
+    monkeypatch.setattr(_door, "_submit_one", submit_later)
+    room = bytearray(100)
+    posted = one.post_receive(room)
+    with pytest.raises(BufferError):
+        room.append(1)
+    assert posted.cancel()
+    room.append(1)
+
+
 def test_dropped(pair):
     """Taken back at once, with a warning; the peer is told. The buffers are free."""
     one, other = meet()

@@ -111,6 +111,8 @@ class Handle:
         self.door = ffi.gc(door, lib.door_free)
         self.held: tuple[collections.OrderedDict[int, tuple[Any, Any]], ...] = (
             collections.OrderedDict(), collections.OrderedDict())
+        #: Those of them that were submitted, and may be reaped; perhaps released already.
+        self.posted: tuple[collections.deque[int], ...] = (collections.deque(), collections.deque())
         self.spare: list[Any] = []
         self.was_closed = False
         _open.add(self)
@@ -142,6 +144,7 @@ class Handle:
                                [size for _, size in exports])
         if code != OK:
             self.refuse(half, number, exports, code)
+        self.posted[half].append(number)
         return number, post
 
     def post_one(self, half: int, export: Export) -> tuple[int, Any]:
@@ -152,6 +155,7 @@ class Handle:
         code = _submit_one(self.door, half, post, number, *export)
         if code != OK:
             self.refuse(half, number, (export,), code)
+        self.posted[half].append(number)
         return number, post
 
     def refuse(self, half: int, number: int, exports: Sequence[Export], code: int) -> NoReturn:
@@ -165,16 +169,21 @@ class Handle:
         self.held[half].pop(number, None)
 
     def reap(self, half: int) -> None:
-        """Releases those at the head that have ended, and that nobody may ever wait for."""
-        held = self.held[half]
+        """Releases those at the head that have ended, and that nobody may ever wait for.
+
+        What another thread is about to submit is no more in flight than what has ended: it is not in ``posted`` yet.
+        """
+        held, posted = self.held[half], self.posted[half]
         try:
-            while held:
-                number = next(iter(held))
-                if not _is_over(held[number][0]):
+            while True:
+                number = posted.popleft()
+                entry = held.get(number)
+                if entry is not None and not _is_over(entry[0]):
+                    posted.appendleft(number)
                     return
                 self.release(half, number)
-        except (KeyError, RuntimeError, StopIteration):
-            pass  # another thread does the same
+        except IndexError:
+            pass  # there are no more
 
     def pass_one(self, half: int, export: Export, timeout: Optional[float]) -> int:
         """Submits one message and waits for it. Its length. If it does not end well, it has ended."""

@@ -87,7 +87,7 @@ class Message(_Posted):
 
     def __init__(self, connection: Connection, half: int, export: Export) -> None:
         handle = connection._handle
-        if handle.held[half]:
+        if handle.posted[half]:
             handle.reap(half)
         self._connection, self._half = connection, half
         self._number, self._post = handle.post_one(half, export)
