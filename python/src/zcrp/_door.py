@@ -111,7 +111,7 @@ class Handle:
         self.door = ffi.gc(door, lib.door_free)
         self.held: tuple[collections.OrderedDict[int, tuple[Any, Any]], ...] = (
             collections.OrderedDict(), collections.OrderedDict())
-        #: Those of them that were submitted, and may be reaped; perhaps released already.
+        #: Numbers of what was submitted and may be reaped. Some may be released already.
         self.posted: tuple[collections.deque[int], ...] = (collections.deque(), collections.deque())
         self.spare: list[Any] = []
         self.was_closed = False
