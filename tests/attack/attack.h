@@ -57,6 +57,25 @@ static inline void attack_open_pair(const struct stage *stage, struct victim *se
     ck_assert_int_eq(victim_open(sender, true, attack_sender(), attack_receiver(), options), 0);
 }
 
+/* The stage of row `is_ipv6` of a test that has two: false where this kernel has no IPv6. */
+static inline bool attack_open_stage(struct stage *stage, bool is_ipv6)
+{
+    if (is_ipv6 && access("/proc/net/if_inet6", F_OK) != 0) {
+        puts("not tried: this kernel has no IPv6");
+        return false;
+    }
+    if (is_ipv6)
+        stage_open_ipv6(stage, 1500);
+    else
+        stage_open(stage, 1500);
+    return true;
+}
+
+static inline const char *attack_family(void)
+{
+    return place_is_ipv6() ? "IPv6" : "IPv4";
+}
+
 /* One of 2^16 addresses that nobody has, and a port. */
 static inline struct raw_end attack_stranger(uint32_t number)
 {

@@ -193,19 +193,18 @@ static double connect_amid(struct flood *f, const struct stage *stage)
     return took;
 }
 
-static void withstand(int row, struct raw_end own, size_t (*strays)(uint8_t *, uint64_t *))
+static void withstand(int row, const struct stage *stage, struct raw_end own,
+                      size_t (*strays)(uint8_t *, uint64_t *))
 {
     static struct flood f;
-    struct stage stage;
     struct house house;
     struct guest resident;
     double longest = 0;
 
-    stage_open(&stage, 1500);
-    house_open(&house, &stage, STAGE_RIGHT, own, NULL);
-    guest_call(&resident, &stage, STAGE_LEFT, own);
+    house_open(&house, stage, STAGE_RIGHT, own, NULL);
+    guest_call(&resident, stage, STAGE_LEFT, own);
     await_echos(&resident, 50);
-    flood_open(&f, &stage);
+    flood_open(&f, stage);
     f.to = own;
     f.stray = strays;
     flood_for(&f, 0.3);
@@ -214,16 +213,16 @@ static void withstand(int row, struct raw_end own, size_t (*strays)(uint8_t *, u
     memory = house_memory(&house) - memory;
     echos = resident.book->echos - echos;
     for (int i = 0; i < CALLERS; i++) {
-        double took = connect_amid(&f, &stage);
+        double took = connect_amid(&f, stage);
         longest = took > longest ? took : longest;
     }
     double rate = (double)f.raw.sent / (attack_seconds() - f.since);
     unsigned amplified = flood_amplified(&f);
     attack_figure(
         row,
-        "%lu junk datagrams, %.0f a second: callers are in after at most %.1f ms; another "
+        "%s: %lu junk datagrams, %.0f a second: callers are in after at most %.1f ms; another "
         "had %lu messages back, the slowest after %.1f ms; %ld bytes of memory more",
-        (unsigned long)f.raw.sent, rate, longest * 1e3, (unsigned long)echos,
+        attack_family(), (unsigned long)f.raw.sent, rate, longest * 1e3, (unsigned long)echos,
         (double)resident.book->longest_ns / 1e6, (long)memory);
     ck_assert(longest < 1.0);
     ck_assert_int_eq(resident.book->failure, 0);
@@ -239,9 +238,12 @@ static void withstand(int row, struct raw_end own, size_t (*strays)(uint8_t *, u
     house_close(&house);
 }
 
-TEST(row37__a_flood_keeps_no_caller_out)
+TEST(row37__a_flood_keeps_no_caller_out, .rows = 2)
 {
-    withstand(37, attack_receiver(), stray);
+    struct stage stage;
+
+    if (attack_open_stage(&stage, _i == 1))
+        withstand(37, &stage, attack_receiver(), stray);
 }
 
 /* The port says that it is AAL5. */
@@ -252,13 +254,16 @@ static struct raw_end aal5_receiver(void)
 
 TEST(row41__a_flood_of_cells_keeps_no_caller_out)
 {
-    withstand(41, aal5_receiver(), stray_cells);
+    struct stage stage;
+
+    stage_open(&stage, 1500);
+    withstand(41, &stage, aal5_receiver(), stray_cells);
 }
 
 /* ---- row 38 ---- */
 
 /* A caller whose good hello comes again and again, from where it is and from elsewhere. */
-TEST(row38__a_hello_is_good_for_one_connection)
+TEST(row38__a_hello_is_good_for_one_connection, .rows = 2)
 {
     enum { TAG = 4711, TIMES = 1000 };
     static struct flood f;
@@ -268,7 +273,8 @@ TEST(row38__a_hello_is_good_for_one_connection)
     struct stage stage;
     struct house house;
 
-    stage_open(&stage, 1500);
+    if (!attack_open_stage(&stage, _i == 1))
+        return;
     house_open(&house, &stage, STAGE_RIGHT, attack_receiver(), NULL);
     flood_open(&f, &stage);
     hostile_open(&caller, &stage, STAGE_LEFT, own);

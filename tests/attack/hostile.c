@@ -1,6 +1,5 @@
 #include "hostile.h"
 
-#include <arpa/inet.h>
 #include <check.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -18,24 +17,19 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static struct sockaddr_in address_of(struct raw_end end)
-{
-    return (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = htons(end.port), .sin_addr = {htonl(end.address)}};
-}
-
 void hostile_open(struct hostile *h, const struct stage *stage, enum stage_side side,
                   struct raw_end own)
 {
-    struct sockaddr_in address = address_of(own);
+    socklen_t size;
+    union place_address address = place_address_of(own, &size);
     int bytes = 4 << 20;
 
     *h = (struct hostile){.pairing.session = SESSION};
     stage_enter(stage, side);
-    h->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    h->fd = socket(place_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ge(h->fd, 0);
     (void)setsockopt(h->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-    ck_assert_int_eq(bind(h->fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(bind(h->fd, &address.any, size), 0);
 }
 
 void hostile_close(struct hostile *h)
@@ -46,7 +40,7 @@ void hostile_close(struct hostile *h)
 bool hostile_hear(struct hostile *h, int milliseconds)
 {
     int64_t deadline = now_ms() + milliseconds;
-    struct sockaddr_in from;
+    union place_address from;
 
     for (;;) {
         struct pollfd set = {.fd = h->fd, .events = POLLIN};
@@ -54,12 +48,12 @@ bool hostile_hear(struct hostile *h, int milliseconds)
         if (poll(&set, 1, left < 0 ? 0 : (int)left) <= 0)
             return false;
         socklen_t size = sizeof(from);
-        ssize_t bytes = recvfrom(h->fd, h->datagram, sizeof(h->datagram), MSG_DONTWAIT,
-                                 (struct sockaddr *)&from, &size);
+        ssize_t bytes =
+            recvfrom(h->fd, h->datagram, sizeof(h->datagram), MSG_DONTWAIT, &from.any, &size);
         if (bytes < 0)
             continue; /* a router's complaint */
         h->bytes = (size_t)bytes;
-        h->peer = (struct raw_end){ntohl(from.sin_addr.s_addr), ntohs(from.sin_port)};
+        h->peer = place_end_of(&from);
         if (wire_read(h->datagram, h->bytes, &h->heard))
             return true;
     }
@@ -67,9 +61,10 @@ bool hostile_hear(struct hostile *h, int milliseconds)
 
 void hostile_say(struct hostile *h, size_t bytes)
 {
-    struct sockaddr_in to = address_of(h->peer);
+    socklen_t size;
+    union place_address to = place_address_of(h->peer, &size);
 
-    (void)sendto(h->fd, h->out, bytes, 0, (struct sockaddr *)&to, sizeof(to));
+    (void)sendto(h->fd, h->out, bytes, 0, &to.any, size);
 }
 
 /* ---- as a receiver ---- */

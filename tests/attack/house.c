@@ -3,7 +3,6 @@
 #include "../support/pattern.h"
 #include "victim.h"
 
-#include <arpa/inet.h>
 #include <check.h>
 #include <pthread.h>
 #include <signal.h>
@@ -52,15 +51,14 @@ static void end(pid_t pid)
 }
 
 struct place {
-    char host[INET_ADDRSTRLEN], port[8];
+    char host[INET6_ADDRSTRLEN], port[8];
 };
 
 static struct place place_of(struct raw_end end)
 {
-    struct in_addr address = {htonl(end.address)};
     struct place p;
 
-    inet_ntop(AF_INET, &address, p.host, sizeof(p.host));
+    place_text(end.address, p.host);
     snprintf(p.port, sizeof(p.port), "%u", (unsigned)end.port);
     return p;
 }
@@ -107,14 +105,16 @@ static void *serve(void *context)
 
 static void write_peer(struct house_book *book, const struct zcrp_connection *c)
 {
-    char text[64], *colon;
-    struct in_addr address;
+    char text[64], *colon, *host = text;
 
-    if (zcrp_connection_peer(c, text, sizeof(text)) != 0 || (colon = strchr(text, ':')) == NULL)
+    if (zcrp_connection_peer(c, text, sizeof(text)) != 0 || (colon = strrchr(text, ':')) == NULL)
         return;
     *colon = '\0';
-    if (inet_pton(AF_INET, text, &address) == 1)
-        book->address = ntohl(address.s_addr);
+    if (text[0] == '[') { /* [host]:port */
+        host++;
+        colon[-1] = '\0';
+    }
+    book->address = place_number(host);
     book->port = (uint32_t)atoi(colon + 1);
 }
 

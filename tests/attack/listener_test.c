@@ -155,7 +155,7 @@ static void carry(const struct victim *sender, const struct victim *listener)
     ck_assert_int_eq(victim_wait(sender, 0, 5000 * VICTIM_MS), ZCRP_OK);
 }
 
-TEST(row04__strangers_take_no_listener)
+TEST(row04__strangers_take_no_listener, .rows = 2)
 {
     static struct strangers s;
     uint64_t bytes, datagrams;
@@ -163,7 +163,8 @@ TEST(row04__strangers_take_no_listener)
     struct victim listener, sender;
     struct victim_report report;
 
-    stage_open(&stage, 1500);
+    if (!attack_open_stage(&stage, _i == 1))
+        return;
     victim_start(&listener, &stage, STAGE_RIGHT);
     victim_start(&sender, &stage, STAGE_LEFT);
     strangers_open(&s, &stage);
@@ -175,11 +176,12 @@ TEST(row04__strangers_take_no_listener)
     memory = victim_memory(&listener) - memory;
     double took = come(&s, &sender, &listener, &report);
     unsigned amplified = strangers_amplified(&s, &bytes, &datagrams);
-    attack_figure(4,
-                  "%lu datagrams of 1,000 strangers, %lu unheard: the listener %s, %lu bytes of "
-                  "memory more; the peer is in after %.1f ms",
-                  s.raw.sent, raw_lost(&s.raw), is_taken ? "is taken" : "waits", memory,
-                  took * 1e3);
+    attack_figure(
+        4,
+        "%s: %lu datagrams of 1,000 strangers, %lu unheard: the listener %s, %lu bytes of "
+        "memory more; the peer is in after %.1f ms",
+        attack_family(), s.raw.sent, raw_lost(&s.raw), is_taken ? "is taken" : "waits", memory,
+        took * 1e3);
     ck_assert(!is_taken);
     ck_assert_int_eq(report.code, 0);
     ck_assert_uint_eq(report.peer.address, attack_sender().address);
@@ -240,7 +242,7 @@ static void count_for(struct strangers *s, int seconds)
 
 /* One datagram each from addresses that said nothing else. If the listener takes one of them for
  * its peer it goes on as programs do. */
-TEST(row06__a_listener_reflects_no_more_than_it_hears)
+TEST(row06__a_listener_reflects_no_more_than_it_hears, .rows = 2)
 {
     enum { EACH = 20 };
     static struct strangers s;
@@ -250,7 +252,8 @@ TEST(row06__a_listener_reflects_no_more_than_it_hears)
     struct victim_report report;
     uint64_t bytes, datagrams;
 
-    stage_open(&stage, 1500);
+    if (!attack_open_stage(&stage, _i == 1))
+        return;
     victim_start(&listener, &stage, STAGE_RIGHT);
     strangers_open(&s, &stage);
     ck_assert_int_eq(victim_listen(&listener, attack_receiver()), 0);

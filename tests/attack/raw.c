@@ -1,6 +1,5 @@
 #include "raw.h"
 
-#include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,15 +12,18 @@
 
 enum {
     IP_HEAD = 20,
+    IP6_HEAD = 40,
     UDP_HEAD = 8,
+    UDP_CHECKSUM = 6, /* where it is in the head */
     ICMP_HEAD = 8,
+    ICMP_CHECKSUM = 2,
     TTL = 64,
     FEW = 16 << 10, /* bytes that may wait, by the kernel's own account, while more are sent */
 };
 
 /* ---- the victim's queue ---- */
 
-/* One line of /proc/net/udp: what waits, and what was lost. */
+/* One line of /proc/net/udp, or udp6: what waits, and what was lost. */
 static bool read_socket(const char *line, uint16_t port, uint64_t *waiting, uint64_t *lost)
 {
     unsigned local = 0, queued = 0, drops = 0;
@@ -73,10 +75,11 @@ void raw_open(struct raw *raw, const struct stage *stage, enum stage_side side, 
 
     *raw = (struct raw){.port = port};
     stage_enter(stage, stage_other(side));
-    raw->queues = open("/proc/thread-self/net/udp", O_RDONLY | O_CLOEXEC);
+    raw->queues = open(place_is_ipv6() ? "/proc/thread-self/net/udp6" : "/proc/thread-self/net/udp",
+                       O_RDONLY | O_CLOEXEC);
     ck_assert_int_ge(raw->queues, 0);
     stage_enter(stage, side);
-    raw->fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+    raw->fd = socket(place_family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
     ck_assert_int_ge(raw->fd, 0);
     (void)setsockopt(raw->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes));
     raw->lost_before = raw_lost(raw);
@@ -103,17 +106,52 @@ static void put32(uint8_t *at, uint32_t value)
     put16(at + 2, value & 0xFFFF);
 }
 
-/* The head's checksum is the kernel's to fill in, where it sends it. */
-static void put_ip(uint8_t *ip, uint32_t from, uint32_t to, uint8_t protocol, size_t size)
+static size_t ip_head(void)
 {
-    memset(ip, 0, IP_HEAD);
+    return place_is_ipv6() ? IP6_HEAD : IP_HEAD;
+}
+
+/* The head's checksum is the kernel's to fill in, where it sends it. */
+static void put_ip4(uint8_t *ip, uint32_t from, uint32_t to, uint8_t protocol, size_t size)
+{
     ip[0] = 0x45;
-    put16(ip + 2, (unsigned)size);
+    put16(ip + 2, (unsigned)(IP_HEAD + size));
     put16(ip + 6, 0x4000); /* not to be cut */
     ip[8] = TTL;
     ip[9] = protocol;
     put32(ip + 12, from);
     put32(ip + 16, to);
+}
+
+static void put_ip6(uint8_t *ip, uint32_t from, uint32_t to, uint8_t protocol, size_t size)
+{
+    ip[0] = 0x60;
+    put16(ip + 4, (unsigned)size);
+    ip[6] = protocol;
+    ip[7] = TTL;
+    place_put(ip + 8, from);
+    place_put(ip + 24, to);
+}
+
+/* In front of `size` bytes. */
+static void put_ip(uint8_t *ip, uint32_t from, uint32_t to, uint8_t protocol, size_t size)
+{
+    memset(ip, 0, ip_head());
+    if (place_is_ipv6())
+        put_ip6(ip, from, to, protocol, size);
+    else
+        put_ip4(ip, from, to, protocol, size);
+}
+
+/* Marks of ECN. */
+static void put_service(uint8_t *ip, uint8_t service)
+{
+    if (!place_is_ipv6()) {
+        ip[1] = service;
+        return;
+    }
+    ip[0] |= (uint8_t)(service >> 4);
+    ip[1] |= (uint8_t)(service << 4);
 }
 
 /* Without a checksum, as IPv4 permits it. */
@@ -125,15 +163,34 @@ static void put_udp(uint8_t *udp, uint16_t from, uint16_t to, size_t size)
     put16(udp + 6, 0);
 }
 
-static unsigned checksum(const uint8_t *bytes, size_t size)
+static unsigned sum_of(const uint8_t *bytes, size_t size, unsigned sum)
 {
-    unsigned sum = 0;
+    for (size_t i = 0; i < size; i++)
+        sum += (unsigned)bytes[i] << (i % 2 == 0 ? 8 : 0);
+    return sum;
+}
 
-    for (size_t i = 0; i < size; i += 2)
-        sum += (unsigned)bytes[i] << 8 | bytes[i + 1];
+static unsigned folded(unsigned sum)
+{
     while (sum >> 16)
         sum = (sum & 0xFFFF) + (sum >> 16);
     return ~sum & 0xFFFF;
+}
+
+static unsigned checksum(const uint8_t *bytes, size_t size)
+{
+    return folded(sum_of(bytes, size, 0));
+}
+
+/* IPv6 has none of its own, and both addresses are in those of what it carries (RFC 8200, 8.1). */
+static void put_checksum6(uint8_t *ip, uint8_t protocol, size_t at, size_t size)
+{
+    uint8_t *payload = ip + IP6_HEAD;
+    unsigned sum = sum_of(ip + 8, 32, (unsigned)size + protocol);
+
+    put16(payload + at, 0);
+    sum = folded(sum_of(payload, size, sum));
+    put16(payload + at, sum == 0 ? 0xFFFF : sum);
 }
 
 /* The packet's place in the batch is taken. */
@@ -148,15 +205,17 @@ static void add(struct raw *raw, uint32_t to, size_t size)
 void raw_marked(struct raw *raw, struct raw_end from, struct raw_end to, const uint8_t *payload,
                 size_t bytes, uint8_t service)
 {
-    uint8_t *packet = raw->packet[raw->count];
+    uint8_t *packet = raw->packet[raw->count], *udp = packet + ip_head();
 
-    ck_assert_uint_le(bytes, RAW_PAYLOAD);
-    put_ip(packet, from.address, to.address, IPPROTO_UDP, IP_HEAD + UDP_HEAD + bytes);
-    packet[1] = service;
-    put_udp(packet + IP_HEAD, from.port, to.port, UDP_HEAD + bytes);
+    ck_assert_uint_le(ip_head() + UDP_HEAD + bytes, RAW_PACKET);
+    put_ip(packet, from.address, to.address, IPPROTO_UDP, UDP_HEAD + bytes);
+    put_service(packet, service);
+    put_udp(udp, from.port, to.port, UDP_HEAD + bytes);
     if (bytes > 0)
-        memcpy(packet + IP_HEAD + UDP_HEAD, payload, bytes);
-    add(raw, to.address, IP_HEAD + UDP_HEAD + bytes);
+        memcpy(udp + UDP_HEAD, payload, bytes);
+    if (place_is_ipv6())
+        put_checksum6(packet, IPPROTO_UDP, UDP_CHECKSUM, UDP_HEAD + bytes);
+    add(raw, to.address, ip_head() + UDP_HEAD + bytes);
 }
 
 void raw_udp(struct raw *raw, struct raw_end from, struct raw_end to, const uint8_t *payload,
@@ -168,36 +227,42 @@ void raw_udp(struct raw *raw, struct raw_end from, struct raw_end to, const uint
 /* Quotes the head of the datagram, and eight bytes of it, as routers do. */
 void raw_icmp(struct raw *raw, const struct raw_icmp *icmp)
 {
-    enum { QUOTED = IP_HEAD + UDP_HEAD, SIZE = ICMP_HEAD + QUOTED, SAID = 1472 };
-    uint8_t *packet = raw->packet[raw->count], *head = packet + IP_HEAD;
+    enum { SAID = 1472 };
+    uint8_t *packet = raw->packet[raw->count], *head = packet + ip_head();
     uint8_t *quoted = head + ICMP_HEAD;
+    size_t size = ICMP_HEAD + ip_head() + UDP_HEAD;
 
-    put_ip(packet, icmp->from, icmp->said.address, IPPROTO_ICMP, IP_HEAD + SIZE);
+    put_ip(packet, icmp->from, icmp->said.address, place_is_ipv6() ? IPPROTO_ICMPV6 : IPPROTO_ICMP,
+           size);
     memset(head, 0, ICMP_HEAD);
     head[0] = icmp->type;
     head[1] = icmp->code;
     put32(head + 4, icmp->rest);
-    put_ip(quoted, icmp->said.address, icmp->for_.address, IPPROTO_UDP, IP_HEAD + UDP_HEAD + SAID);
-    put16(quoted + 10, checksum(quoted, IP_HEAD));
-    put_udp(quoted + IP_HEAD, icmp->said.port, icmp->for_.port, UDP_HEAD + SAID);
-    put16(head + 2, checksum(head, SIZE));
-    add(raw, icmp->said.address, IP_HEAD + SIZE);
+    put_ip(quoted, icmp->said.address, icmp->for_.address, IPPROTO_UDP, UDP_HEAD + SAID);
+    if (!place_is_ipv6())
+        put16(quoted + 10, checksum(quoted, IP_HEAD));
+    put_udp(quoted + ip_head(), icmp->said.port, icmp->for_.port, UDP_HEAD + SAID);
+    if (place_is_ipv6())
+        put_checksum6(packet, IPPROTO_ICMPV6, ICMP_CHECKSUM, size);
+    else
+        put16(head + ICMP_CHECKSUM, checksum(head, size));
+    add(raw, icmp->said.address, ip_head() + size);
 }
 
 static void send_batch(struct raw *raw)
 {
     struct mmsghdr message[RAW_BATCH];
     struct iovec piece[RAW_BATCH];
-    struct sockaddr_in to[RAW_BATCH];
+    union place_address to[RAW_BATCH];
     unsigned sent = 0;
 
     for (unsigned i = 0; i < raw->count; i++) {
-        to[i] = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(raw->to[i])}};
+        socklen_t size;
+        to[i] = place_address_of((struct raw_end){raw->to[i], 0}, &size);
         piece[i] = (struct iovec){.iov_base = raw->packet[i], .iov_len = raw->size[i]};
-        message[i] = (struct mmsghdr){.msg_hdr = {.msg_name = &to[i],
-                                                  .msg_namelen = sizeof(to[i]),
-                                                  .msg_iov = &piece[i],
-                                                  .msg_iovlen = 1}};
+        message[i] = (struct mmsghdr){
+            .msg_hdr = {
+                .msg_name = &to[i], .msg_namelen = size, .msg_iov = &piece[i], .msg_iovlen = 1}};
     }
     while (sent < raw->count) {
         int count = sendmmsg(raw->fd, message + sent, raw->count - sent, 0);

@@ -1,11 +1,12 @@
-/* Packets with any source address, as an attacker off the path makes them: UDP over IPv4 with any
- * bits of ECN, and ICMP that quotes a datagram of the victim's.
+/* Packets with any source address, as an attacker off the path makes them: UDP over IPv4 or IPv6
+ * with any bits of ECN, and ICMP that quotes a datagram of the victim's.
  *
  * They are sent in batches, and each batch waits until the victim has read most of the one before:
  * a sweep through all values of a field is one only if each of them was heard. raw_lost says so. */
 #ifndef ZCRP_TESTS_ATTACK_RAW_H
 #define ZCRP_TESTS_ATTACK_RAW_H
 
+#include "place.h"
 #include "stage.h"
 
 #include <stddef.h>
@@ -14,14 +15,8 @@
 enum {
     RAW_BATCH = 128,    /* packets in a system call */
     RAW_PACKET = 1500,  /* bytes of the largest, heads included */
-    RAW_PAYLOAD = 1472, /* bytes of the largest datagram */
+    RAW_PAYLOAD = 1472, /* bytes of the largest datagram over IPv4; over IPv6 20 fewer */
     RAW_CONGESTED = 3,  /* type of service: the network was congested */
-};
-
-/* Where a datagram comes from or goes to. */
-struct raw_end {
-    uint32_t address;
-    uint16_t port;
 };
 
 struct raw {
@@ -38,7 +33,7 @@ struct raw {
 
 struct raw_icmp {
     uint32_t from;             /* the router that complains */
-    uint8_t type, code;        /* of ICMP */
+    uint8_t type, code;        /* of ICMP, or ICMPv6 */
     uint32_t rest;             /* the second word of the head: of "too big" the MTU */
     struct raw_end said, for_; /* the quoted datagram's source and destination */
 };

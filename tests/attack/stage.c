@@ -1,5 +1,7 @@
 #include "stage.h"
 
+#include "place.h"
+
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -96,7 +98,7 @@ static bool lay_cable(const struct stage *stage, unsigned mtu)
 
 static bool set_up(const struct stage *stage, enum stage_side side)
 {
-    char commands[300];
+    char commands[300], text[INET6_ADDRSTRLEN];
 
     snprintf(commands, sizeof(commands),
              "link set lo up\n"
@@ -104,6 +106,15 @@ static bool set_up(const struct stage *stage, enum stage_side side)
              "link set zcrp0 up\n"
              "route add default dev zcrp0 src %s\n",
              address[side], address[side]);
+    if (!run(stage->namespace[side], "ip", commands))
+        return false;
+    if (!place_is_ipv6())
+        return true;
+    place_text(stage_address(side), text);
+    snprintf(commands, sizeof(commands),
+             "address add %s/128 dev zcrp0 nodad\n"
+             "route add ::/0 dev zcrp0 src %s\n",
+             text, text);
     return run(stage->namespace[side], "ip", commands);
 }
 
@@ -147,12 +158,23 @@ static bool open_all(struct stage *stage, unsigned mtu)
     return lay_cable(stage, mtu) && set_up(stage, STAGE_LEFT) && set_up(stage, STAGE_RIGHT);
 }
 
-void stage_open(struct stage *stage, unsigned mtu)
+static void open_for(struct stage *stage, unsigned mtu, int family)
 {
+    place_family = family;
     ck_assert(open_all(stage, mtu));
     ck_assert(becomes_used(stage, STAGE_LEFT) && becomes_used(stage, STAGE_RIGHT));
     set_habits(stage, STAGE_RIGHT);
     set_habits(stage, STAGE_LEFT);
+}
+
+void stage_open(struct stage *stage, unsigned mtu)
+{
+    open_for(stage, mtu, AF_INET);
+}
+
+void stage_open_ipv6(struct stage *stage, unsigned mtu)
+{
+    open_for(stage, mtu, AF_INET6);
 }
 
 void stage_enter(const struct stage *stage, enum stage_side side)

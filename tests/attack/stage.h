@@ -1,6 +1,6 @@
 /* The stage of an attack: two network namespaces of the test's own, and a cable between them.
  *
- *     left  198.18.0.1  zcrp0 ---------------- zcrp0  198.18.0.2  right
+ *     left  198.18.0.1  zcrp0 ---------------- zcrp0  198.18.0.2  right      or IPv6 (place.h)
  *
  * The default route of either end leads over the cable. So a raw socket on one side reaches the
  * other side with any source address, and whatever the other side answers, to whomever, arrives
@@ -29,8 +29,10 @@ struct stage {
 /* Can this process make a stage? False: says why on standard output. */
 bool stage_is_permitted(void);
 
-/* Makes a stage whose cable carries packets of `mtu` bytes, and enters its left side. */
+/* Makes a stage whose cable carries packets of `mtu` bytes, and enters its left side. It is one of
+ * IPv4; or of IPv6 (place.h), where both sides have the addresses of IPv4, too. */
 void stage_open(struct stage *stage, unsigned mtu);
+void stage_open_ipv6(struct stage *stage, unsigned mtu);
 
 /* From now on this process, and what it starts or opens, is on that side. */
 void stage_enter(const struct stage *stage, enum stage_side side);

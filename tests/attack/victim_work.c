@@ -3,7 +3,6 @@
 
 #include "../support/pattern.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -31,33 +30,28 @@ static int64_t now_ns(void)
 
 /* ---- sockets ---- */
 
-static struct sockaddr_in address_of(struct raw_end end)
-{
-    return (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = htons(end.port), .sin_addr = {htonl(end.address)}};
-}
-
 static int bind_socket(struct work *w, const struct victim_order *o)
 {
-    struct sockaddr_in own = address_of(o->end);
+    socklen_t size;
+    union place_address own = place_address_of(o->end, &size);
 
-    w->socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    return bind(w->socket, (struct sockaddr *)&own, sizeof(own)) == 0 ? 0 : ZCRP_ERROR_SYSTEM;
+    w->socket = socket(place_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return bind(w->socket, &own.any, size) == 0 ? 0 : ZCRP_ERROR_SYSTEM;
 }
 
 static int connect_socket(struct work *w, const struct victim_order *o)
 {
-    struct sockaddr_in peer = address_of(o->end);
+    socklen_t size;
+    union place_address peer = place_address_of(o->end, &size);
 
-    return connect(w->socket, (struct sockaddr *)&peer, sizeof(peer)) == 0 ? 0 : ZCRP_ERROR_SYSTEM;
+    return connect(w->socket, &peer.any, size) == 0 ? 0 : ZCRP_ERROR_SYSTEM;
 }
 
 static int listen_by_name(struct work *w, const struct victim_order *o)
 {
-    struct sockaddr_in own = address_of(o->end);
-    char host[INET_ADDRSTRLEN], port[8];
+    char host[INET6_ADDRSTRLEN], port[8];
 
-    inet_ntop(AF_INET, &own.sin_addr, host, sizeof(host));
+    place_text(o->end.address, host);
     snprintf(port, sizeof(port), "%u", (unsigned)o->end.port);
     w->socket = zcrp_udp_listen(host, port);
     return w->socket < 0 ? w->socket : 0;
@@ -65,12 +59,12 @@ static int listen_by_name(struct work *w, const struct victim_order *o)
 
 static struct raw_end peer_of(int socket)
 {
-    struct sockaddr_in peer = {0};
+    union place_address peer = {0};
     socklen_t size = sizeof(peer);
 
-    if (getpeername(socket, (struct sockaddr *)&peer, &size) != 0)
+    if (getpeername(socket, &peer.any, &size) != 0)
         return (struct raw_end){0};
-    return (struct raw_end){ntohl(peer.sin_addr.s_addr), ntohs(peer.sin_port)};
+    return place_end_of(&peer);
 }
 
 static int open_entity(struct work *w, const struct victim_order *o)

@@ -1,5 +1,5 @@
 /* Counts what arrives on one side of the stage, whomever it is for: a packet socket on the cable.
- * Only UDP over IPv4 that the other side sent is seen. */
+ * Only UDP that the other side sent is seen, over IPv4 or over IPv6, as the stage is. */
 #ifndef ZCRP_TESTS_ATTACK_WATCH_H
 #define ZCRP_TESTS_ATTACK_WATCH_H
 
