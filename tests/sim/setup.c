@@ -13,9 +13,14 @@ instant absence_end(const struct absence *absence, instant at)
     if (at < absence->at || at == NEVER)
         return at;
     duration since = at - absence->at;
-    if (absence->every != 0)
+    if (absence->every != 0) {
+        uint64_t most = (uint64_t)(absence->every - absence->length);
+        uint64_t which = (uint64_t)(since / absence->every);
         since %= absence->every;
-    return since < absence->length ? at + (absence->length - since) : at;
+        if (absence->random != 0)
+            since -= (duration)(chance_of(absence->random, which) % (most + 1));
+    }
+    return 0 <= since && since < absence->length ? at + (absence->length - since) : at;
 }
 
 static struct habits plain_habits(void)

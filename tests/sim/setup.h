@@ -14,6 +14,7 @@ struct absence {
     instant at; /* or NEVER */
     duration length;
     duration every;
+    uint64_t random; /* not 0: a seed: each is somewhere in its `every` */
 };
 
 /* What a user does of itself, and when. */

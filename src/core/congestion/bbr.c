@@ -133,6 +133,11 @@ static void set_window(struct bbr *b, const struct congestion_ack *ack)
     b->window = greater(lesser(b->window, cap(b)), bbr_least(b));
 }
 
+void bbr_on_begin(struct bbr *b)
+{
+    b->has_rested = true;
+}
+
 void bbr_on_acknowledged(struct bbr *b, const struct congestion_ack *ack)
 {
     bbr_model_on_acknowledged(b, ack);

@@ -94,6 +94,7 @@ struct bbr {
     duration probe_lowest; /* the same of the last five seconds */
     instant probe_lowest_at;
     instant probed_at; /* the lowest was found, or looked for */
+    bool has_rested;   /* nothing was in transit before what is acknowledged next */
     duration latest;   /* round trip */
 
     uint64_t full_rate;   /* to be exceeded by a quarter, or startup is over */
@@ -126,6 +127,9 @@ void bbr_init(struct bbr *b, uint64_t unit, uint64_t window, uint64_t seed);
 
 /* Units are of so many bytes from now on; what is known of the path is in bytes, and stays. */
 void bbr_set_unit(struct bbr *b, uint64_t unit);
+
+/* Something is sent, and nothing was in transit: the path has drained by itself. */
+void bbr_on_begin(struct bbr *b);
 
 void bbr_on_acknowledged(struct bbr *b, const struct congestion_ack *ack);
 void bbr_on_lost(struct bbr *b, const struct congestion_loss *loss);

@@ -188,6 +188,8 @@ bool bbr_model_on_round_trip(struct bbr *b, const struct congestion_ack *ack)
                                                  ack->now > b->probed_at + PROBE_EVERY);
     if (ack->round_trip == 0)
         return false;
+    bool has_rested = b->has_rested;
+    b->has_rested = false;
     b->latest = ack->round_trip;
     if (b->latest < b->lowest || is_stale)
         b->probed_at = ack->now;
@@ -201,5 +203,5 @@ bool bbr_model_on_round_trip(struct bbr *b, const struct congestion_ack *ack)
         b->lowest = b->probe_lowest;
         b->lowest_at = b->probe_lowest_at;
     }
-    return is_stale;
+    return is_stale && !has_rested;
 }

@@ -91,6 +91,12 @@ static void copy_bbr(struct congestion *c)
     c->rate = c->bbr.rate;
 }
 
+void congestion_on_begin(struct congestion *c)
+{
+    if (c->kind == CONGESTION_BBR)
+        bbr_on_begin(&c->bbr);
+}
+
 void congestion_on_acknowledged(struct congestion *c, const struct congestion_ack *ack)
 {
     if (c->kind == CONGESTION_BBR) {

@@ -80,6 +80,9 @@ struct congestion {
 void congestion_init(struct congestion *c, enum congestion_kind kind, uint64_t unit, uint64_t most,
                      uint64_t seed);
 
+/* Something is sent, and nothing was in transit before. */
+void congestion_on_begin(struct congestion *c);
+
 /* The window grows only if it was what held the sender back (RFC 9002, 7.8), and not for what was
  * sent before the last reduction (7.3.2). */
 void congestion_on_acknowledged(struct congestion *c, const struct congestion_ack *ack);

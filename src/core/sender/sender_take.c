@@ -271,8 +271,10 @@ static void begin_burst(struct sender *s, instant now, struct burst *b, const st
     if (s->recovery.in_transit.units > 0)
         return;
     delivery_on_begin(&s->flow.delivery, now);
-    if (s->recovery.to_send.count == 0)
-        sender_timer_on_begin(&s->timer, now);
+    if (s->recovery.to_send.count > 0)
+        return;
+    congestion_on_begin(&s->flow.congestion);
+    sender_timer_on_begin(&s->timer, now);
 }
 
 /* Adds the row to the burst. Returns how many units may follow in it, with `*next` as the first. */

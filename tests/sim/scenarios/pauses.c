@@ -165,6 +165,87 @@ static bool is_fast(struct world *w, uint32_t parameter)
                         goodput * 1000 / HELD_RATE);
 }
 
+/* ---- an end that has 3 ms of every 100 of a processor, or that is stopped for 20 ms at random */
+
+enum { STOPPED = 4 };
+
+static const uint64_t STARVED_RATE = 12500000; /* bytes a second */
+
+static struct setup starved(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = stream(seed, 60);
+    struct absence often = {.length = 97 * MILLISECOND, .every = 100 * MILLISECOND};
+    if ((parameter & STOPPED) != 0)
+        often = (struct absence){
+            .length = 20 * MILLISECOND, .every = 100 * MILLISECOND, .random = seed + 1};
+    setup.out.bytes_per_second = STARVED_RATE;
+    setup.out.queue_bytes = (parameter & STOPPED) != 0 ? 625000 : 2500000; /* 50 or 200 ms */
+    setup.sender.congestion = CONGESTION_BBR;
+    setup.sender.transit_units = 1 << 13;
+    setup.sender.window_bytes = 16 << 20;
+    setup.receiver.capacity = 4 << 20;
+    setup.receiver.intervals = 1024;
+    setup.receiver.holes = 4096;
+    setup.size = 1 << 20;
+    if ((parameter & BY_SENDER) != 0)
+        setup.submits.frozen = often;
+    if ((parameter & BY_RECEIVER) != 0)
+        setup.posts.frozen = often;
+    return setup;
+}
+
+/* At nine tenths of the path's rate, of which trailers take a fiftieth. Where an end sees each
+ * round trip 100 ms late, the start takes a second of the six. */
+static bool is_not_starved(struct world *w, uint32_t parameter)
+{
+    uint64_t bytes = w->setup.size * w->setup.submits.messages;
+    uint64_t goodput = bytes * 1000 / (uint64_t)(world_last_end(w) / MILLISECOND);
+    uint64_t least = (parameter & STOPPED) != 0 ? 900 : 750; /* permille */
+    return scene_expect(&w->scene, goodput * 1000 >= STARVED_RATE * least,
+                        "%" PRIu64 " permille of the path", goodput * 1000 / STARVED_RATE);
+}
+
+/* ---- a user that sends for a second of every seven: the first message behind a pause is as fast
+ * as others */
+
+static const uint64_t REST_RATE = 12500000; /* bytes a second */
+static const duration REST_EVERY = 7 * SECOND;
+
+static struct setup resting(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = stream(seed, 30);
+    (void)parameter;
+    setup.out.bytes_per_second = REST_RATE;
+    setup.out.queue_bytes = 500000;
+    setup.out.delay = setup.back.delay = 20 * MILLISECOND;
+    setup.sender.congestion = CONGESTION_BBR;
+    setup.sender.transit_units = 1 << 13;
+    setup.sender.window_bytes = 16 << 20;
+    setup.receiver.capacity = 4 << 20;
+    setup.size = 4 << 20;
+    setup.submits.outstanding = 1;
+    setup.submits.idle =
+        (struct absence){.at = SECOND, .length = REST_EVERY - SECOND, .every = REST_EVERY};
+    return setup;
+}
+
+static bool is_brisk(struct world *w, uint32_t parameter)
+{
+    duration most = (duration)(w->setup.size * SECOND / REST_RATE) * 5 / 4;
+    instant begun = REST_EVERY;
+    (void)parameter;
+    for (uint32_t i = 0; i < w->sender.user.begun; i++) {
+        instant ended = w->sender.user.entry[i].ended;
+        if (ended < begun)
+            continue;
+        scene_expect(&w->scene, ended - begun <= most,
+                     "behind a pause a message takes %" PRId64 " ms",
+                     (ended - begun) / MILLISECOND);
+        begun += REST_EVERY;
+    }
+    return !w->scene.has_failed;
+}
+
 const struct scenario scenarios_of_pauses[] = {
     {"sender's user idle for 60 s", idle, is_quiet, BY_SENDER, 0, 2, 0},
     {"receiver's user idle for 60 s", idle, is_quiet, BY_RECEIVER, 0, 2, 0},
@@ -178,5 +259,10 @@ const struct scenario scenarios_of_pauses[] = {
     {"timers 50 ms late", stutter, is_unrepeated, 50, 0, 4, 0},
     {"threads run 1 ms in 10", held, is_fast, 10, 0, 8, 0},
     {"threads run 1 ms in 20", held, is_fast, 20, 0, 8, 0},
+    {"user sends 1 s in 7", resting, is_brisk, 0, 0, 4, 0},
+    {"sender runs 3 ms in 100", starved, is_not_starved, BY_SENDER, 0, 4, 0},
+    {"receiver runs 3 ms in 100", starved, is_not_starved, BY_RECEIVER, 0, 4, 0},
+    {"sender stopped at random", starved, is_not_starved, BY_SENDER | STOPPED, 0, 4, 0},
+    {"receiver stopped at random", starved, is_not_starved, BY_RECEIVER | STOPPED, 0, 4, 0},
     {.name = NULL},
 };

@@ -243,6 +243,18 @@ TEST(bbr_probe_rtt__later_on_an_empty_path)
     ck_assert_int_eq(b.phase, BBR_PROBE_RTT);
 }
 
+/* Behind a pause the path is empty in any case: its first round trip is a measurement. */
+TEST(bbr_probe_rtt__not_behind_a_pause)
+{
+    run_until(BBR_CRUISE);
+    now += 20 * SECOND;
+    bbr_on_begin(&b);
+    for (instant end = now + 5 * SECOND; now < end;) {
+        run_round(RATE);
+        ck_assert_int_ne(b.phase, BBR_PROBE_RTT);
+    }
+}
+
 TEST(bbr_on_persistent__least_and_back)
 {
     run_until(BBR_CRUISE);
