@@ -518,6 +518,13 @@ struct zcrp_options {
      * environment overrules this. Where they cannot be offered they are not, and nothing else
      * changes. The text is copied. Default NULL: they are not offered. */
     const char *stats_directory;
+
+    /* Connections: while nothing else is sent, each end says that it is there at least this often,
+     * and four times in silence_ns at least, but not more often than every 20 ms. It costs a
+     * datagram and its answer, and nothing while messages are under way. It keeps the mappings of
+     * NATs and firewalls, which forget UDP after 30 s and more (RFC 4787 asks for two minutes).
+     * Default 5 s. */
+    int64_t keepalive_ns;
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.

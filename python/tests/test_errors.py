@@ -309,7 +309,8 @@ def test_ranges_are_the_librarys(name):
 
 def test_options_that_can_be():
     options = zcrp.Options(unit_bytes=1400, messages=5, window_bytes=1 << 20, silence=2.5, linger=1, connect=3, progress=4,
-                           spin=0, send_buffer=1 << 16, receive_buffer=1 << 16, congestion="cubic", channel="datagram",
+                           keepalive=2, spin=0, send_buffer=1 << 16, receive_buffer=1 << 16, congestion="cubic",
+                           channel="datagram",
                            segment=False, gro=False, ecn=False, memory=False, connections=3, backlog=2)
     one, other = meet(options)
     with one, other:

@@ -54,6 +54,7 @@ static const struct range ranges[] = {
     RANGE(channel, 0, ZCRP_CHANNEL_MEMORY),
     RANGE(connect_ns, 1, INT64_MAX),
     RANGE(progress_ns, 1, INT64_MAX),
+    RANGE(keepalive_ns, 1, INT64_MAX),
     RANGE(connections, 1, 1 << 20),
     RANGE(backlog, 1, 1 << 20),
     RANGE(mapped_bytes, 0, UINT64_C(1) << 44), /* a process has 2^47 to map */
@@ -233,6 +234,7 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
     complete_time(&o.spin_ns, 50 * MICROSECOND);
     complete_time(&o.connect_ns, 5 * SECOND);
     complete_time(&o.progress_ns, 30 * SECOND);
+    complete_time(&o.keepalive_ns, 5 * SECOND);
     if (o.send_buffer == 0)
         o.send_buffer = 4 * MEBIBYTE;
     if (o.receive_buffer == 0)

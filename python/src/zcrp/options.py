@@ -17,7 +17,7 @@ Channel = Literal["auto", "datagram", "aal5", "memory"]
 _NS = 1_000_000_000
 _LONGEST = (1 << 62) // _NS  # seconds; no time limit of the library's is longer
 _MOST = ((1 << 63) - 1) // _NS  # seconds that can be said
-_TIMES = {"silence", "linger", "spin", "connect", "progress"}
+_TIMES = {"silence", "linger", "spin", "connect", "progress", "keepalive"}
 #: The least and the most, as zcrp.h states them.
 _RANGES = {"unit_bytes": (64, 65507), "messages": (1, 1 << 20), "window_bytes": (1, (1 << 64) - 1),
            "send_buffer": (1, (1 << 32) - 1), "receive_buffer": (1, (1 << 32) - 1), "connections": (1, 1 << 20),
@@ -52,6 +52,8 @@ class Options:
     connect: Optional[float] = None
     #: Seconds after which a peer is given up that acknowledges nothing. Default 30.
     progress: Optional[float] = None
+    #: Seconds without anything to send after which each end of a connection says that it is there. Default 5.
+    keepalive: Optional[float] = None
     #: Seconds that a waiter polls before it sleeps; 0: it does not. Default 50 microseconds.
     spin: Optional[float] = None
     #: Socket buffers to ask the kernel for, in bytes.

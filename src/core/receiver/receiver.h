@@ -35,6 +35,7 @@ struct receiver_config {
     bool stays;          /* it has one sender, and binds no other after it */
     duration silence;    /* bound once, and the sender unheard of for so long: fail */
     duration gone;       /* the same, but refused by the system; 0: that changes nothing */
+    duration keepalive;  /* of one that stays: a sign of life at least so often; 0: five seconds */
     /* Added to the time neither may pass NEVER. */
     struct secret secret;    /* sessions come from here */
     struct cookie_jar jar;   /* cookies: the same as whoever answers hellos before it is opened */

@@ -8,6 +8,7 @@ static const duration ACK_DELAY_MOST = 5 * MILLISECOND;
 static const duration ACK_DELAY_THIN = 25 * MILLISECOND; /* RFC 9000, 18.2 */
 static const duration FIRST_REQUEST = 20 * MILLISECOND;
 static const duration SLOWEST_REQUEST = SECOND;
+static const duration KEEPALIVE = 5 * SECOND;
 static const duration FIRST_CLOSING = 20 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
 static const duration REQUEST_DELAY = 256 * MILLISECOND; /* of what is posted, at most */
@@ -213,8 +214,11 @@ void receiver_timer_on_posted(struct receiver_timer *t, instant now, const struc
  * answer, so where messages come calmly the next one is awaited first. */
 static duration request_interval(const struct receiver *r, uint32_t requests)
 {
-    duration alive = r->config.silence / 4;
-    duration slowest = alive < SLOWEST_REQUEST ? alive : SLOWEST_REQUEST;
+    duration quarter = r->config.silence / 4;
+    duration kept = r->config.keepalive != 0 ? r->config.keepalive : KEEPALIVE;
+    duration alive = kept > FIRST_REQUEST ? kept : FIRST_REQUEST;
+    bool is_known = receiver_is_known(r) && !receiver_awaits_offer(r) && !r->session.is_unheard;
+    duration slowest = is_known && r->config.stays ? alive : SLOWEST_REQUEST;
     duration first = is_calm(r) ? REQUEST_DELAY : FIRST_REQUEST;
     duration interval = first << lesser(requests, 8);
     bool is_known = receiver_is_known(r) && !receiver_awaits_offer(r) && !r->session.is_unheard;

@@ -45,6 +45,8 @@ struct sender_config {
     duration gone;          /* the same, but refused by the system; 0: that changes nothing */
     duration progress;      /* nothing in transit acknowledged for so long: fail */
     /* None of these, added to the time, may pass NEVER. */
+    duration keepalive;     /* of a sender that stays: a sign of life at least so often; 0: five
+                               seconds */
     enum congestion_kind congestion;
     struct secret secret;    /* tags, nonces and what is left out come from here */
     struct keyring *keyring; /* (c) NULL: nothing is sealed. What it sends is sealed by whoever

@@ -8,7 +8,7 @@ static const duration HELD_MOST = 5 * MILLISECOND;
 
 static const duration FIRST_HELLO = 20 * MILLISECOND;
 static const duration SLOWEST_HELLO = SECOND;
-static const duration SLOWEST_KEEPALIVE = 5 * SECOND;
+static const duration KEEPALIVE = 5 * SECOND;
 static const duration SLOWEST_QUESTION = 250 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
 static const duration NO_KEYS_DOUBT = 500 * MILLISECOND; /* who said so may be a stranger */
@@ -62,7 +62,16 @@ static instant progress_at(const struct sender *s)
 static duration slowest_sign(const struct sender_config *config)
 {
     duration quarter = config->silence / 4;
-    duration most = config->stays ? SLOWEST_KEEPALIVE : SLOWEST_HELLO;
+    duration kept = config->keepalive != 0 ? config->keepalive : KEEPALIVE;
+    duration most = !config->stays ? SLOWEST_HELLO : kept > FIRST_HELLO ? kept : FIRST_HELLO;
+    return quarter < most ? quarter : most;
+}
+
+/* What is not answered is repeated at least this often. */
+static duration slowest_repeat(const struct sender_config *config)
+{
+    duration quarter = config->silence / 4;
+    duration most = config->stays ? KEEPALIVE : SLOWEST_HELLO;
     return quarter < most ? quarter : most;
 }
 
@@ -83,7 +92,7 @@ static instant probe_at(const struct sender *s)
         return NEVER;
     duration first = sender_timer_round_trip(s);
     duration next = rtt_probe_timeout(&s->flow.rtt, HELD_MOST, s->timer.probes);
-    duration slowest = slowest_sign(&s->config);
+    duration slowest = slowest_repeat(&s->config);
     duration most = first > slowest ? first : slowest;
     return s->timer.sent + (next < most ? next : most);
 }
@@ -260,7 +269,7 @@ static duration hello_wait(const struct sender *s)
     uint32_t doublings = s->timer.hellos < 8 ? s->timer.hellos : 8;
     duration round_trip = sender_timer_round_trip(s);
     duration first = is_sign && round_trip > FIRST_HELLO ? round_trip : FIRST_HELLO;
-    duration slowest = is_paired ? slowest_sign(&s->config) : SLOWEST_QUESTION;
+    duration slowest = is_paired ? slowest_repeat(&s->config) : SLOWEST_QUESTION;
     return first << doublings < slowest ? first << doublings : slowest;
 }
 

@@ -21,6 +21,7 @@ TEST(options_complete__defaults)
     ck_assert_int_eq(o.connect_ns, 5000000000);
     ck_assert_uint_eq(o.flags, 0); /* nobody has said so */
     ck_assert_int_eq(o.progress_ns, 30000000000);
+    ck_assert_int_eq(o.keepalive_ns, 5000000000);
     ck_assert_uint_eq(o.send_buffer, 4 << 20);
     ck_assert_uint_eq(o.receive_buffer, 4 << 20);
     ck_assert_int_eq(o.spin_ns, 50000);
@@ -43,6 +44,7 @@ TEST(options_complete__given)
         .spin_ns = 6,
         .connect_ns = 7,
         .progress_ns = 8,
+        .keepalive_ns = 9,
         .congestion = ZCRP_CONGESTION_NONE,
         .flags = ZCRP_NO_GRO | ZCRP_NO_SEGMENT,
     };
@@ -59,6 +61,7 @@ TEST(options_complete__given)
     ck_assert_int_eq(o.spin_ns, 6);
     ck_assert_int_eq(o.connect_ns, 7);
     ck_assert_int_eq(o.progress_ns, 8);
+    ck_assert_int_eq(o.keepalive_ns, 9);
     ck_assert_int_eq(o.congestion, ZCRP_CONGESTION_NONE);
     ck_assert_uint_eq(o.flags, 3 | OPTIONS_CONNECT_SAID);
 }

@@ -49,10 +49,11 @@ static inline uint8_t receiver_rig_byte(uint64_t message, uint64_t offset)
     return (uint8_t)(1 + message * 31 + offset * 7 + offset / 64);
 }
 
-static inline void receiver_rig_init_as(bool stays)
+static inline void receiver_rig_init_as(bool stays, duration keepalive)
 {
     struct receiver_config config = {.unit_bytes = RIG_DATA + TRAILER_BYTES,
                                      .stays = stays,
+                                     .keepalive = keepalive,
                                      .messages = RIG_MESSAGES,
                                      .holes = 4,
                                      .intervals = 8,

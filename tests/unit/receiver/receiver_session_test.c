@@ -170,6 +170,24 @@ static void start_staying(void)
     start();
 }
 
+/* Once the sender knows of all buffers it is asked for a sign of life by the keep-alive interval:
+ * five seconds, or what the user says, but four times in the silence limit, and not all the time.
+ */
+TEST(stays__asks_by_the_keepalive_interval, .rows = 4)
+{
+    static const duration said[] = {0, SECOND, 9 * SECOND, 1};
+    static const duration asks[] = {2500 * MILLISECOND, SECOND, 2500 * MILLISECOND,
+                                    20 * MILLISECOND};
+    receiver_rig_fini();
+    receiver_rig_init_as(true, said[_i]);
+    start();
+    receiver_rig_wait(20 * MILLISECOND);
+    receiver_rig_expect("request 0*2=128");
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 2});
+    receiver_rig_expect_silence();
+    receiver_rig_wait(asks[_i]);
+}
+
 /* Another sender at its sender's address: it is not taken for the first one, whether anything came
  * or not. */
 TEST(stays__binds_no_other_sender, .rows = 2)

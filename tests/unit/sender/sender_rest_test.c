@@ -78,3 +78,17 @@ TEST(is_quiet__when_a_sign_of_life_is_due)
     rig.now = sender_deadline(rig.s);
     ck_assert(!sender_is_quiet(rig.s, rig.now)); /* once */
 }
+
+/* The user wants to be heard of more often; or less often than the silence limit lets. */
+TEST(is_quiet__after_the_keepalive_interval, .rows = 2)
+{
+    duration interval = _i == 0 ? SECOND : config.silence / 4;
+    sender_rig_fini();
+    config.keepalive = _i == 0 ? SECOND : config.silence;
+    sender_rig_init(&config);
+    carry_many(0);
+    rig.now += interval - 1;
+    ck_assert(!sender_is_quiet(rig.s, rig.now));
+    rig.now++;
+    ck_assert(sender_is_quiet(rig.s, rig.now));
+}
