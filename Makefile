@@ -5,7 +5,7 @@
 #: make examples   the programs in examples/, in build/examples/
 #: make demo       a file from one process to another, verified; messages beside TCP, also over a bad path
 #: make test       every test, once
-#: make check      what finds most of it, also under sanitizers, in about three minutes
+#: make check      what finds most of it, also under sanitizers, in three to four minutes
 #: make check-all  everything that there is to test; as root; about an hour
 #:
 #: make unit mock property golden corpus sim attack e2e aal5 memory scripts python checks model   one suite
@@ -28,6 +28,7 @@
 #: make paper      the paper's evaluation again: build/paper/index.md (QUICK=1: a first look); as root
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
 #: make small-messages    64 bytes on one host: the library's memory, the program's, a pipe
+#: make cut-bursts    a path that loses bursts which the kernel cuts, beside no offloads
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make python-check   the Python package: its types and its tests (PYTEST=...: only these)
 #: make python-upstream   dask.distributed's own tests over zcrp:// (DASK=...: its repository; PYTEST=...: as above)

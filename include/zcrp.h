@@ -698,7 +698,8 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(drop_replayed, "dropped: sealed, and a repeat, or far too old")                              \
     X(keys_refused, "handshakes with a peer that has no key which is good here")                   \
     X(unwatched, "times that epoll had no room for the socket, which is looked at by time then")   \
-    X(messages_whole, "messages that crossed shared memory as a whole, and in no unit")
+    X(messages_whole, "messages that crossed shared memory as a whole, and in no unit")            \
+    X(offload_failures, "times that the kernel cut or joined bursts wrongly, and did not say so")
 
 struct zcrp_stats {
 #define ZCRP_STATS_FIELD(name, text) uint64_t name;

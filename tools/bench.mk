@@ -63,13 +63,15 @@ evaluation: paper
 bench-paths: all
 	@tools/lab/path-tables
 
-# What small messages cost between two processes: in the library's memory, in the program's, and by a pipe.
-SMALL_MESSAGES := $(patsubst tools/%.c,$(PRODUCTS)/%,$(wildcard tools/lab/small_messages.c))
-$(SMALL_MESSAGES): $(OBJ)/tools/lab/small_messages.o $(COMMON) $(STATIC)
+# Programs of one experiment each: what small messages cost between two processes; and a path that
+# loses all that the kernel cuts, beside none that it cuts.
+DROP_CUT := $(OBJ)/tools/lab/drop_cut.o
+LAB := $(filter-out %/drop_cut,$(patsubst tools/%.c,$(PRODUCTS)/%,$(wildcard tools/lab/*.c)))
+$(LAB): $(PRODUCTS)/lab/%: $(OBJ)/tools/lab/%.o $(DROP_CUT) $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
-all: $(SMALL_MESSAGES)
-small-messages: $(SMALL_MESSAGES)
-	@$<
+all: $(LAB)
+small-messages cut-bursts: $(LAB)
+	@$(PRODUCTS)/lab/$(subst -,_,$@)
 
-.PHONY: figures figures-measure small-messages bench-peers bench-paths bench bench-guard paper evaluation
+.PHONY: figures figures-measure small-messages cut-bursts bench-peers bench-paths bench bench-guard paper evaluation

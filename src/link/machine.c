@@ -121,6 +121,7 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
         .unit_most = options->unit_bytes != 0 ? unit : without_seal(m, units->path_most),
         .stays = m->stays,
         .is_cut = units->aal5 != NULL,
+        .is_offloaded = channel_cuts(units) > 1,
         .burst_units = m->keyring == NULL ? BURST_UNITS : BURST_CUT,
         .burst_bytes = is_one_call ? call : BURST_CALLS * call,
         .call_bytes = call,
@@ -132,8 +133,8 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
         .silence = options->silence_ns,
         .gone = gone(options),
         .progress = options->progress_ns,
-        .congestion = congestion_kind(options->congestion),
         .keepalive = options->keepalive_ns,
+        .congestion = congestion_kind(options->congestion),
         .secret = keyed_hash_secret(),
         .keyring = m->keyring,
     };
@@ -159,8 +160,8 @@ static bool init_receiver(struct machine *m, const struct zcrp_options *options,
         .capacity = capacity(units, unit),
         .silence = options->silence_ns,
         .gone = gone(options),
-        .secret = keyed_hash_secret(),
         .keepalive = options->keepalive_ns,
+        .secret = keyed_hash_secret(),
         .jar = keyed_hash_jar(),
         .peer = address_number(&units->peer),
         .keyring = m->keyring,
@@ -466,6 +467,7 @@ static void add_sender(const struct sender *s, struct zcrp_stats *stats)
     stats->drop_number = c->drop_number;
     stats->path_probes = c->path_probes;
     stats->path_falls = c->path_falls;
+    stats->offload_failures = c->offload_failures;
     stats->left_out = c->left_out;
     stats->unit_bytes = g.unit;
     stats->path_bytes = g.path;
@@ -490,6 +492,7 @@ static void add_receiver(const struct receiver *r, struct zcrp_stats *stats)
     stats->acknowledgements = c->acks;
     stats->messages_whole = c->wholes;
     stats->requests = c->requests;
+    stats->offload_failures = c->offload_failures;
     stats->drop_short = c->drop_short;
     stats->drop_version = c->drop_version;
     stats->drop_type = c->drop_type;

@@ -261,6 +261,13 @@ void rx_on_answer(struct zcrp_entity *e)
         tx_drain(e, SENDING_BURSTS);
 }
 
+static bool wants_joined(const struct zcrp_entity *reader)
+{
+    const struct receiver *r = reader->machine.receiver;
+
+    return r == NULL || receiver_wants_joined(r);
+}
+
 /* One receive: claim, plan, receive, land, answer. The only place where the socket and notes are
  * received. The plan is out for no longer than the call takes. */
 static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w,
@@ -273,10 +280,12 @@ static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w
     bool is_ours = claim_arrivals(reader);
     if (is_ours)
         plan(reader, &turn, w);
+    bool joins = wants_joined(reader);
     mutex_unlock(&reader->link->mutex);
     if (!is_ours)
         return ARRIVAL_NONE;
 
+    channel_join(reader->channels.in, joins);
     int most = (int)w->landing.openings;
     int received = transport_receive(reader->transport, &turn, &w->landing, hearing);
 

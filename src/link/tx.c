@@ -103,6 +103,8 @@ static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
         entity_break(e);
         break;
     }
+    if (e->machine.role == MACHINE_SENDER && channel_cuts(e->channels.out) == 1)
+        sender_on_uncut(e->machine.sender);
     tx_pass_hints(e);
     if (held)
         on_burst_held(e, burst, sent);

@@ -141,7 +141,8 @@ struct channel {
     uint32_t datagram_max;         /* (c) bytes; no datagram or call can carry more */
     uint32_t receive_buffer;       /* (c) bytes granted, as read back: the kernel's own
                                       overhead counts too, so half of it or less is data */
-    bool has_gro;                  /* (c) receives come in bursts */
+    bool has_gro;                  /* (c) receives may come in bursts, */
+    bool leaves_gro;               /* (r) but are not to, for now */
     struct aal5_channel *aal5;     /* (c) NULL: units are datagrams; see aal5_channel.h */
     int discovery_before;          /* (c) the socket's, given back by fini; -1: untouched */
     int ecn_before;                /* (c) likewise: its type of service */
@@ -213,6 +214,12 @@ int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int w
 
 #define CHANNEL_PAUSE MILLISECOND /* a crowded socket calls itself writable, so wait for time */
 
+/* How many datagrams the kernel cuts out of one at most; 1: it cuts none. */
+static inline uint32_t channel_cuts(const struct channel *c)
+{
+    return atomic_load_explicit(&c->gso_segments, memory_order_relaxed);
+}
+
 /* The error number behind BROKEN; 0 if the channel is whole. */
 static inline int channel_fault(const struct channel *c)
 {
@@ -222,6 +229,10 @@ static inline int channel_fault(const struct channel *c)
 /* What is sent from now on cannot be marked (socket.h); nothing if it could not before. By the
  * one thread that sends. */
 void channel_leave_ecn(struct channel *c);
+
+/* Should the kernel join datagrams (UDP_GRO), if it can? At first it does. By the one thread that
+ * receives. */
+void channel_join(struct channel *c, bool joins);
 
 static inline uint64_t channel_count(const struct channel *c, enum channel_counter which)
 {

@@ -13,6 +13,7 @@ struct sent {
     uint64_t message;
     uint64_t offset;
     uint32_t length;
+    bool is_cut;
     bool is_in_transit;
 };
 
@@ -33,6 +34,7 @@ static void model_put(const struct transit_unit *unit, uint32_t count)
         m.sent[m.count++] = (struct sent){.message = unit->message,
                                           .offset = unit->offset + (uint64_t)i * unit->length,
                                           .length = unit->length,
+                                          .is_cut = unit->is_cut,
                                           .is_in_transit = true};
     m.units += count;
     m.bytes += count * (unit->length + (uint64_t)TRAILER_BYTES);
@@ -65,7 +67,8 @@ static void step_put(struct units_in_transit *t, uint64_t *random)
             return;
         struct transit_unit unit = {.message = random_below(random, 3),
                                     .offset = m.count,
-                                    .length = (uint32_t)random_below(random, UNIT_DATA_MAX + 1)};
+                                    .length = (uint32_t)random_below(random, UNIT_DATA_MAX + 1),
+                                    .is_cut = random_chance(random, 50)};
         ck_assert_uint_eq(units_in_transit_put(t, &unit, count), m.start + m.count);
         model_put(&unit, count);
         burst -= count;
@@ -102,7 +105,8 @@ static void step_walk(struct units_in_transit *t, uint64_t *random, unsigned per
 static bool is_of_row(uint64_t index, const struct transit_row *row)
 {
     return index < m.count && m.sent[index].is_in_transit &&
-           m.sent[index].message == row->message && m.sent[index].length == row->length;
+           m.sent[index].message == row->message && m.sent[index].length == row->length &&
+           m.sent[index].is_cut == row->is_cut;
 }
 
 /* Takes a random range out, row by row. */
@@ -128,11 +132,22 @@ static void step_rows(struct units_in_transit *t, uint64_t *random)
         ck_assert(!m.sent[index].is_in_transit);
 }
 
+/* A burst of one datagram is not cut. */
+static void step_mark(struct units_in_transit *t)
+{
+    if (m.count == 0 || !m.sent[m.count - 1].is_in_transit)
+        return;
+    units_in_transit_mark_single(t, m.start + m.count - 1);
+    m.sent[m.count - 1].is_cut = false;
+}
+
 static void step(struct units_in_transit *t, uint64_t *random)
 {
     static const unsigned percents[] = {0, 10, 50, 100};
     if (random_chance(random, 30))
         step_put(t, random);
+    else if (random_chance(random, 10))
+        step_mark(t);
     else if (random_chance(random, 20))
         step_rows(t, random);
     else

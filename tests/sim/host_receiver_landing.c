@@ -15,7 +15,8 @@ enum { RUN_DATAGRAMS = 128, OPENINGS = 8, CHECK_PLAN_EVERY = 16, SCAN_BYTES = 1 
 static uint64_t refusals(const struct host_receiver *h)
 {
     const struct receiver_counters *c = receiver_counters(h->core);
-    return c->drop_session + c->drop_unposted + c->drop_beyond + c->drop_no_room;
+    return c->drop_session + c->drop_unposted + c->drop_beyond + c->drop_no_room +
+           c->drop_malformed + c->drop_short + c->drop_type;
 }
 
 /* ---- the plan */
@@ -80,7 +81,7 @@ static uint32_t run_length(struct host_receiver *h, uint64_t at)
     uint32_t segment = first->size;
     uint32_t bytes = segment;
     uint32_t count = 1;
-    if (h->scene->setup->reading == READING_SINGLE)
+    if (h->scene->setup->reading == READING_SINGLE || !receiver_wants_joined(h->core))
         return 1;
     while (at + count < h->socket_last && count < RUN_DATAGRAMS &&
            !chance_one_in(&h->scene->random, 64)) {
@@ -110,7 +111,10 @@ static uint64_t fill_opening(struct host_receiver *h, uint64_t at)
     h->landing.ecn[h->landing.received] =
         h->socket[at % LANDED_MOST].is_marked ? LANDING_ECN_CONGESTED : LANDING_ECN_NONE;
     bool is_said = count > 1 || chance_one_in(&h->scene->random, 2);
-    scatter(&h->landing, bytes, total, is_said ? h->socket[at % LANDED_MOST].size : 0);
+    uint32_t size = h->socket[at % LANDED_MOST].size;
+    if (count > 1 && h->scene->setup->joins_wrongly)
+        size += GRAIN;
+    scatter(&h->landing, bytes, total, is_said ? size : 0);
     return at + count;
 }
 

@@ -49,6 +49,10 @@ struct host_sender {
     uint64_t probes_told;
     bool is_refused;             /* the system has something to say, when it is asked */
     instant said_at;             /* when the host last said that nobody listens */
+    instant first_unit_at;       /* when the first left, */
+    instant single_at;           /* when more leave singly than a timeout repeats, */
+    instant offload_failed_at;   /* when cut bursts were found not to arrive, */
+    instant cut_again_at;        /* and when more than a trial was cut behind that; 0: not yet */
     uint32_t lives;              /* restarts */
     struct sender_counters dead; /* counters of the process before */
 };

@@ -3,6 +3,7 @@
 #include "host_sender.h"
 
 #include "chance.h"
+#include "core/path/offload_path.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -71,6 +72,16 @@ static void lie(struct host_sender *h, uint8_t *bytes, uint32_t size)
     unit_trailer_encode(bytes + size - TRAILER_BYTES, &t);
 }
 
+/* Bytes of a datagram that leave the kernel; 0: it does not. */
+static uint32_t cut(const struct host_sender *h, const struct burst *burst, uint32_t size)
+{
+    const struct setup *setup = h->scene->setup;
+    bool is_cut = burst->datagrams > 1 && !burst->is_single;
+    if (!is_cut || setup->cutting == CUTTING_WORKS || h->scene->now >= setup->cutting_until)
+        return size;
+    return setup->cutting == CUTTING_LOSES ? 0 : size - TRAILER_BYTES / 2;
+}
+
 static void leave(struct host_sender *h, struct flight *flight)
 {
     uint8_t bytes[UINT16_MAX + TRAILER_BYTES];
@@ -81,7 +92,9 @@ static void leave(struct host_sender *h, struct flight *flight)
         uint32_t size = gather(burst, i, bytes);
         learn_pairing(h, &flight->burst, i);
         lie(h, bytes, size);
-        link_send(h->out, h->scene->now, bytes, size);
+        size = cut(h, &flight->burst, size);
+        if (size > 0)
+            link_send(h->out, h->scene->now, bytes, size);
     }
 }
 
@@ -144,12 +157,28 @@ static void seal(struct host_sender *h, struct flight *flight)
                  "a burst cannot be sealed");
 }
 
+static void note_cutting(struct host_sender *h, const struct burst *burst)
+{
+    instant now = h->scene->now;
+    bool is_cut = burst->datagrams > OFFLOAD_PATH_FEW && !burst->is_single;
+    if (h->first_unit_at == 0 && !burst->is_control)
+        h->first_unit_at = now;
+    if (h->single_at == 0 && burst->is_single && burst->datagrams > 2)
+        h->single_at = now;
+    if (h->offload_failed_at == 0 && sender_counters(h->core)->offload_failures > 0)
+        h->offload_failed_at = now;
+    if (is_cut && h->offload_failed_at != 0 && h->cut_again_at == 0 &&
+        now >= h->scene->setup->cutting_until)
+        h->cut_again_at = now;
+}
+
 /* True if a burst was taken. */
 static bool take_off(struct host_sender *h, struct flight *flight)
 {
     if (flight->is_up || !sender_take(h->core, h->scene->now, &flight->burst))
         return false;
     expect_burst(h, &flight->burst);
+    note_cutting(h, &flight->burst);
     seal(h, flight);
     flight->is_up = true;
     flight->has_left = false;

@@ -38,6 +38,7 @@ static struct habits plain_habits(void)
 static struct sender_config plain_sender(void)
 {
     return (struct sender_config){.unit_bytes = 1472,
+                                  .is_offloaded = true,
                                   .burst_units = 32,
                                   .burst_bytes = 65000,
                                   .messages = 16,
@@ -70,6 +71,7 @@ struct setup setup_plain(uint64_t seed)
                           .size = 30000,
                           .flights = 1,
                           .limit_at = NEVER,
+                          .cutting_until = NEVER,
                           .check_every = 1,
                           .limit = 60 * SECOND};
     setup_patience(&setup, 10 * SECOND);

@@ -41,6 +41,13 @@ enum sizes {
     SIZES_LARGE, /* the same, but large enough to be told apart by their content */
 };
 
+/* What the sending kernel makes of a burst that it is to cut. */
+enum cutting {
+    CUTTING_WORKS,
+    CUTTING_LOSES,
+    CUTTING_SHORTENS, /* its datagrams */
+};
+
 /* How the receiver's channel reads. */
 enum reading {
     READING_RUNS,   /* runs of equal datagrams into one opening, as UDP_GRO */
@@ -69,6 +76,9 @@ struct setup {
     uint32_t refuse_permille; /* bursts of which the sending kernel takes only a part */
     instant limit_at;         /* from then on it refuses datagrams larger than */
     uint32_t limit_bytes;     /* these, and the channel learns it; limit_at may be NEVER */
+    enum cutting cutting;     /* at first: */
+    instant cutting_until;    /* from then on it works */
+    bool joins_wrongly;       /* the receiving kernel says a wrong length of joined datagrams */
     uint32_t check_every;     /* steps from one full check to the next */
     uint32_t epoch_bits;      /* numbers that a key is for, as a power of two; 0: no keys */
     duration lie_every;       /* a stranger says to both that nobody listens there; 0: never */

@@ -133,6 +133,11 @@ void verdict(struct world *w)
     for (uint32_t i = w->receiver.fini_next; i < receiver->begun; i++)
         scene_expect(&w->scene, shadow_is_intact(&receiver->entry[i].shadow),
                      "buffer %" PRIu32 " was touched late", i);
+    bool is_well = w->setup.cutting == CUTTING_WORKS && !w->setup.joins_wrongly;
+    uint64_t failures = sender_counters(w->sender.core)->offload_failures +
+                        receiver_counters(w->receiver.core)->offload_failures;
+    scene_expect(&w->scene, failures == 0 || !is_well,
+                 "loss was taken for a kernel that cuts or joins wrongly");
     if (!w->setup.is_corrupt)
         judge_users(w);
 }

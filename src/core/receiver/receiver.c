@@ -241,6 +241,11 @@ bool receiver_on_listened(struct receiver *r)
 
 /* ---- what there is to be known ---- */
 
+bool receiver_wants_joined(const struct receiver *r)
+{
+    return !r->joined.is_left;
+}
+
 uint32_t receiver_recent_bytes(const struct receiver *r)
 {
     return r->prediction.recent;

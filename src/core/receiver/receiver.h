@@ -56,6 +56,7 @@ struct receiver_counters {
     uint64_t bursts; /* receives with something of the pairing in it */
     uint64_t marks;  /* datagrams of the pairing that met congestion */
     uint64_t acks, requests, hellos, path_answers, offers;
+    uint64_t offload_failures; /* what the kernel joins comes in wrong */
     uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_unposted,
         drop_beyond, drop_duplicate, drop_no_room, drop_cookie;
     uint64_t table_full;       /* posts refused */
@@ -103,6 +104,10 @@ void receiver_plan(struct receiver *r, struct landing *landing, uint32_t opening
 
 /* Bytes of data in the units that come now; 0 before the first. O(1). */
 uint32_t receiver_recent_bytes(const struct receiver *r);
+
+/* Should the kernel join datagrams (UDP_GRO)? At first yes; for a while no once what it joins comes
+ * in wrong. */
+bool receiver_wants_joined(const struct receiver *r);
 
 /* Bytes that are on their way by the newest trailer, to its message, and not because of anything
  * that is said from here on; 0 if it foretells none. If the message is shorter than its buffer it

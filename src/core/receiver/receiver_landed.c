@@ -40,6 +40,31 @@ static void note_spoilt(struct receiver *r)
 
 /* ---- a landing ---- */
 
+/* Is it the last of several that the kernel has joined? */
+static bool is_last_of_joined(const struct landing *landing, const struct segment *segment)
+{
+    uint32_t opening = segment->start.opening;
+    return !landing->is_near && landing->segment[opening] > 0 &&
+           landing->segment[opening] < landing->bytes[opening] &&
+           segment->start.at + segment->bytes == landing->bytes[opening];
+}
+
+/* Where the kernel joins wrongly, none of a run belongs to the pairing, and yet the run ends as one
+ * that does. */
+static void note_joined(struct receiver *r, instant now, const struct landing *landing,
+                        const struct segment *segment, bool belongs)
+{
+    if (belongs) {
+        joined_path_on_right(&r->joined);
+        return;
+    }
+    struct datagram_tail tail = datagram_tail_decode(segment->tail + TAIL_AT);
+    if (is_last_of_joined(landing, segment) &&
+        receiver_session_accepts(&r->session, tail.pairing) &&
+        joined_path_on_wrong(&r->joined, now))
+        r->counters.offload_failures++;
+}
+
 void harvest_count(struct harvest *h, const struct segment *segment)
 {
     uint32_t opening = segment->start.opening;
@@ -94,9 +119,12 @@ static struct harvest land_plain(struct receiver *r, instant now, struct landing
     struct landing_walk walk = {.opening = 0};
     struct landing_row row = {.a = {.message = NULL}};
     struct segment segment;
-    while (landing_next(landing, &walk, &segment))
-        if (on_plain(r, now, landing, &segment, &row))
+    while (landing_next(landing, &walk, &segment)) {
+        bool belongs = on_plain(r, now, landing, &segment, &row);
+        if (belongs)
             harvest_count(&h, &segment);
+        note_joined(r, now, landing, &segment, belongs);
+    }
     receiver_row_close(r, now, landing, &row);
     return h;
 }
@@ -116,6 +144,7 @@ struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct
     struct harvest h =
         receiver_is_sealed(r, landing) ? land_sealed(r, now, landing) : land_plain(r, now, landing);
     r->ack.has_ecn |= h.has_ecn;
+    joined_path_expire(&r->joined, now);
     if (landing->is_spoilt)
         note_spoilt(r);
     landing_move_all(landing);

@@ -14,6 +14,7 @@
 #define ZCRP_CORE_RECEIVER_STATE_H
 
 #include "core/number.h"
+#include "core/path/joined_path.h"
 #include "messages_in.h"
 #include "prediction.h"
 #include "receiver.h"
@@ -80,6 +81,7 @@ struct receiver {
     struct prediction prediction;
     struct receiver_replies replies;
     struct receiver_offers offers;
+    struct joined_path joined;
     struct receiver_counters counters;
     struct secret secret;
     enum receiver_phase phase;

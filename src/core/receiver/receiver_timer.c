@@ -221,7 +221,7 @@ static duration request_interval(const struct receiver *r, uint32_t requests)
     duration slowest = is_known && r->config.stays ? alive : SLOWEST_REQUEST;
     duration first = is_calm(r) ? REQUEST_DELAY : FIRST_REQUEST;
     duration interval = first << lesser(requests, 8);
-    bool is_known = receiver_is_known(r) && !receiver_awaits_offer(r) && !r->session.is_unheard;
+    slowest = quarter < slowest ? quarter : slowest;
     return is_known || interval > slowest ? slowest : interval;
 }
 

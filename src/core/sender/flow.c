@@ -79,6 +79,13 @@ void flow_on_lost(struct flow *f, instant now, uint64_t seq, instant sent, uint6
     congestion_on_lost(&f->congestion, &fact);
 }
 
+void flow_begin_anew(struct flow *f, instant now, uint64_t seed)
+{
+    congestion_init(&f->congestion, f->congestion.kind, f->congestion.unit, f->congestion.most,
+                    seed);
+    pacing_init(&f->pacing, now);
+}
+
 /* Of several hellos nobody knows which was answered. It is taken to be the first, unless that was
  * very long ago. */
 void flow_on_hello_answered(struct flow *f, duration taken, uint32_t hellos)

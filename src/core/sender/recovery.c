@@ -59,7 +59,8 @@ void recovery_begin(struct recovery *r)
 
 /* ---- sending ---- */
 
-uint64_t recovery_put(struct recovery *r, instant now, const struct fragment *head, uint32_t count)
+uint64_t recovery_put(struct recovery *r, instant now, const struct fragment *head, uint32_t count,
+                      bool is_cut)
 {
     units_to_send_take(&r->to_send, head, count);
     left_out_on_sent(&r->left_out, count);
@@ -68,7 +69,8 @@ uint64_t recovery_put(struct recovery *r, instant now, const struct fragment *he
                                 .sent = now,
                                 .length = head->length,
                                 .is_last = head->is_last,
-                                .is_void = head->is_void};
+                                .is_void = head->is_void,
+                                .is_cut = is_cut};
     if (head->is_repeat && head->predecessor != UNIT_NEVER_SENT)
         unit.behind = (uint32_t)(r->in_transit.next - head->predecessor);
     return units_in_transit_put(&r->in_transit, &unit, count);
@@ -143,7 +145,8 @@ static void give_up(struct recovery *r, uint64_t seq, const struct transit_unit 
                                      .predecessor = predecessor_of(unit, seq),
                                      .part = part_of(unit),
                                      .sent = unit->sent,
-                                     .is_probed = is_probed};
+                                     .is_probed = is_probed,
+                                     .is_cut = unit->is_cut};
     units_given_up_put(&r->given_up, &given_up);
     requeue(r, seq, unit, seq);
 }
@@ -314,7 +317,8 @@ bool recovery_lose(struct recovery *r, instant now, struct recovery_pass *pass,
             continue;
         }
         struct transit_unit unit = *found;
-        *lost = (struct lost_unit){.seq = pass->seq, .sent = unit.sent, .data = unit.length};
+        *lost = (struct lost_unit){
+            .seq = pass->seq, .sent = unit.sent, .data = unit.length, .is_cut = unit.is_cut};
         tolerance_on_lost(&r->tolerance, now, unit.sent);
         give_up(r, pass->seq++, &unit, false);
         return true;

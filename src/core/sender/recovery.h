@@ -103,8 +103,15 @@ static inline uint64_t recovery_room(const struct recovery *r, const struct frag
 }
 
 /* Moves the first `count` units of the head's row into transit. Returns the first one's sequence
- * number; the others follow. */
-uint64_t recovery_put(struct recovery *r, instant now, const struct fragment *head, uint32_t count);
+ * number; the others follow. `is_cut`: the kernel cuts them out of a larger datagram, */
+uint64_t recovery_put(struct recovery *r, instant now, const struct fragment *head, uint32_t count,
+                      bool is_cut);
+
+/* but this one has turned out to leave alone. */
+static inline void recovery_mark_single(struct recovery *r, uint64_t seq)
+{
+    units_in_transit_mark_single(&r->in_transit, seq);
+}
 
 /* The next message, if it may go as a whole: nothing is to be sent before it, nothing of it was, it
  * has a buffer at the receiver, and `most` bytes at most. Else NULL. */
@@ -164,6 +171,12 @@ const struct unit_given_up *recovery_late(struct recovery *r, const struct rtt *
  * afterwards. False if there is none. O(1) for each unit. */
 bool recovery_acknowledge(struct recovery *r, struct interval *arrived, struct transit_row *row);
 
+/* The gaps so far tell nothing of congestion. */
+static inline void recovery_forget_gaps(struct recovery *r)
+{
+    persistence_init(&r->persistence);
+}
+
 /* Did units arrive late whose repeats can be cancelled? */
 static inline bool recovery_has_late(const struct recovery *r)
 {
@@ -203,6 +216,7 @@ struct lost_unit {
     uint64_t seq;
     instant sent;
     uint32_t data; /* bytes */
+    bool is_cut;
 };
 
 /* Begins a pass. */

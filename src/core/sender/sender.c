@@ -70,6 +70,7 @@ struct sender *sender_init(void *near, void *far, const struct sender_config *co
     struct table notes;
     struct sender *s = carve(&arena, config, &notes);
     sender_path_init(&s->path, config->unit_bytes, most, config->is_cut, now);
+    offload_path_init(&s->path.offload, config->is_offloaded);
     start_flow(s, config, notes, now);
     sender_leave(s, now);
     if (config->stays)
@@ -227,7 +228,7 @@ static void do_due(struct sender *s, instant now, enum sender_due due)
         pacing_expire(&s->flow.pacing, now);
         break;
     case DUE_LOSS:
-        sender_lose(s, now);
+        (void)sender_lose(s, now);
         break;
     case DUE_PROBE:
         probe(s, now);
@@ -271,6 +272,12 @@ bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes)
         return false;
     sender_follow_path(s, change);
     return true;
+}
+
+void sender_on_uncut(struct sender *s)
+{
+    if (s->path.offload.state != OFFLOAD_PATH_UNUSED)
+        offload_path_init(&s->path.offload, false);
 }
 
 void sender_on_path_hint(struct sender *s, instant now)

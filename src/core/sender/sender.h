@@ -30,8 +30,9 @@ struct sender;
 struct sender_config {
     uint32_t unit_bytes; /* largest datagram at first, trailer included; at least 64, */
     uint32_t unit_most;  /* and ever: at least that; 0: as much */
-    bool stays;  /* it wants its peer also when there is nothing to send, and ends with it */
-    bool is_cut; /* on the way, into pieces that can be lost each by itself: as cells */
+    bool stays;        /* it wants its peer also when there is nothing to send, and ends with it */
+    bool is_cut;       /* on the way, into pieces that can be lost each by itself: as cells */
+    bool is_offloaded; /* the kernel cuts bursts, as far as it can (offload_path.h) */
     uint32_t burst_units;   /* most datagrams in a burst, 1 .. BURST_UNITS */
     uint32_t burst_bytes;   /* most bytes in a burst; at least unit_bytes */
     uint32_t call_bytes;    /* of them, that are worth a call by themselves; 0: all */
@@ -44,9 +45,9 @@ struct sender_config {
     duration silence;       /* paired once, and the peer unheard of for so long: fail */
     duration gone;          /* the same, but refused by the system; 0: that changes nothing */
     duration progress;      /* nothing in transit acknowledged for so long: fail */
-    /* None of these, added to the time, may pass NEVER. */
     duration keepalive;     /* of a sender that stays: a sign of life at least so often; 0: five
                                seconds */
+    /* None of these, added to the time, may pass NEVER. */
     enum congestion_kind congestion;
     struct secret secret;    /* tags, nonces and what is left out come from here */
     struct keyring *keyring; /* (c) NULL: nothing is sealed. What it sends is sealed by whoever
@@ -69,6 +70,7 @@ struct sender_counters {
     uint64_t acks, requests, hellos, offers;
     uint64_t path_probes, path_answers; /* of larger units, sent and answered */
     uint64_t path_falls;                /* the path took large units no more, without a word */
+    uint64_t offload_failures;          /* bursts that the kernel cuts do not arrive */
     uint64_t wholes;                    /* messages that went as a whole */
     uint64_t left_out;                  /* sequence numbers */
     uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_number;
@@ -190,6 +192,9 @@ bool sender_event(struct sender *s, struct event *event);
 /* This machine's interface takes no datagram of `bytes`: units are smaller from now on. False if
  * they cannot be (they have 64 bytes). */
 bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes);
+
+/* The kernel has refused to cut bursts, and is not asked again. */
+void sender_on_uncut(struct sender *s);
 
 /* Hints of the system's, which anybody on the network may have caused: a datagram did not fit
  * somewhere, or it got nowhere. The first begins a probe of the path. The second names the failure

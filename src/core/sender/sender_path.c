@@ -21,6 +21,7 @@ void sender_path_init(struct sender_path *p, uint32_t bytes, uint32_t most, bool
     unit_size_init(&p->size, unit_data(bytes), is_cut);
     path_mtu_init(&p->mtu, bytes, most, now);
     ecn_path_init(&p->ecn);
+    offload_path_init(&p->offload, false);
 }
 
 /* Units follow what the path carries, which was `before`. */
@@ -93,4 +94,5 @@ void sender_path_check(const struct sender_path *p)
     CHECK(p->size.most == unit_data(p->mtu.bytes));
     path_mtu_check(&p->mtu);
     unit_size_check(&p->size);
+    offload_path_check(&p->offload);
 }

@@ -1,7 +1,7 @@
 /* The path, as the sender knows it: how large a datagram may be (path_mtu.h), how large units are
- * by what becomes of them (unit_size.h), and whether ECN gets through (ecn_path.h). Facts go in;
- * the size of units comes out. Each verb that may change that size says how it has changed, because
- * congestion control counts in units.
+ * by what becomes of them (unit_size.h), whether ECN gets through (ecn_path.h), and bursts that the
+ * kernel cuts (offload_path.h). Facts go in; the size of units comes out. Each verb that may change
+ * that size says how it has changed, because congestion control counts in units.
  *
  * I1  units of size.most fill the largest datagram that the path is known to carry.
  * I2  the invariants of path_mtu.h and unit_size.h. */
@@ -9,6 +9,7 @@
 #define ZCRP_CORE_SENDER_PATH_H
 
 #include "core/path/ecn_path.h"
+#include "core/path/offload_path.h"
 #include "core/path/path_mtu.h"
 #include "core/path/unit_size.h"
 #include "core/wire/burst.h"
@@ -18,6 +19,7 @@ struct sender_path {
     struct path_mtu mtu;
     struct unit_size size;
     struct ecn_path ecn;
+    struct offload_path offload;
 };
 
 enum path_change {

@@ -33,8 +33,10 @@ static void note_arrived(struct sender *s, const struct transit_row *row, uint64
 static void acknowledge(struct sender *s, struct interval arrived, struct flow_ack *sum)
 {
     struct transit_row row;
-    while (recovery_acknowledge(&s->recovery, &arrived, &row))
+    while (recovery_acknowledge(&s->recovery, &arrived, &row)) {
+        offload_path_on_arrived(&s->path.offload, arrived.first - 1, row.units, row.is_cut);
         note_arrived(s, &row, arrived.first, sum);
+    }
 }
 
 /* Units in this interval that were given up arrived after all: the path carried them. One that was
@@ -44,10 +46,12 @@ static void note_late(struct sender *s, instant now, uint64_t newest, struct int
     const struct unit_given_up *late;
     while ((late = recovery_late(&s->recovery, &s->flow.rtt, now, newest, &arrived)) != NULL) {
         sender_path_on_arrived(&s->path, late->part.length, 1);
+        offload_path_on_arrived(&s->path.offload, late->seq, 1, late->is_cut);
         if (late->is_probed)
             continue;
         s->counters.spurious++;
-        congestion_on_spurious(&s->flow.congestion, late->sent);
+        if (!late->is_cut || !offload_path_has_failed(&s->path.offload))
+            congestion_on_spurious(&s->flow.congestion, late->sent);
     }
 }
 
@@ -133,8 +137,8 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
         flow_on_acknowledged(&s->flow, now, &sum, r->in_transit.bytes);
     }
     recovery_end_ack(r, newest, sum.oldest);
-    sender_lose(s, now);
-    tell_persistence(s, now, &search, wide_interval(ack, newest, 0).first);
+    if (!sender_lose(s, now))
+        tell_persistence(s, now, &search, wide_interval(ack, newest, 0).first);
 }
 
 /* ---- acknowledgements ---- */

@@ -39,10 +39,11 @@ struct sender {
     struct sender_timer timer;
     struct sender_counters counters;
     struct secret secret;
-    uint64_t bytes_unasked; /* sent since an acknowledgement was asked for, */
-    uint64_t units_unasked; /* and units */
-    uint64_t burst_bytes;   /* of the present burst at most, */
-    uint64_t burst_units;   /* and datagrams */
+    uint64_t bytes_unasked;          /* sent since an acknowledgement was asked for, */
+    uint64_t units_unasked;          /* and units */
+    uint64_t burst_bytes;            /* of the present burst at most, */
+    uint64_t burst_units;            /* and datagrams, */
+    enum offload_path_burst leaving; /* and how it leaves */
     enum sender_phase phase;
     enum outcome ended; /* with which a sender that stays, or has keys, has lost its peer; OK: it
                            has not */

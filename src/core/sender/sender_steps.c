@@ -61,15 +61,32 @@ bool sender_follow_path(struct sender *s, enum path_change change)
     return change == PATH_FALLS;
 }
 
-void sender_lose(struct sender *s, instant now)
+/* Congestion control begins anew, as if nothing had been lost. */
+static void leave_offload(struct sender *s, instant now)
+{
+    s->counters.offload_failures++;
+    recovery_forget_gaps(&s->recovery);
+    flow_begin_anew(&s->flow, now, secret_draw(&s->secret));
+}
+
+bool sender_lose(struct sender *s, instant now)
 {
     struct recovery_pass pass = recovery_begin_pass(&s->recovery, &s->flow.rtt);
+    struct offload_path *offload = &s->path.offload;
+    bool has_failed = false;
     struct lost_unit lost;
     while (recovery_lose(&s->recovery, now, &pass, &lost)) {
         s->counters.lost++;
+        if (lost.is_cut)
+            has_failed |= offload_path_on_lost(offload, now, lost.seq);
+        if (lost.is_cut && offload_path_has_failed(offload))
+            continue;
         sender_follow_path(s, sender_path_on_lost(&s->path, now, lost.sent, lost.data));
         flow_on_lost(&s->flow, now, lost.seq, lost.sent, lost.data + TRAILER_BYTES);
     }
+    if (has_failed)
+        leave_offload(s, now);
+    return has_failed;
 }
 
 uint32_t sender_repeat_oldest(struct sender *s, uint32_t units)

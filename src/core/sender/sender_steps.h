@@ -22,8 +22,9 @@ void sender_leave(struct sender *s, instant now);
  * of those that will not come. To be called when either may have become true. */
 void sender_finish(struct sender *s);
 
-/* Gives up what is late, and tells the path and congestion control. */
-void sender_lose(struct sender *s, instant now);
+/* Gives up what is late, and tells the path and congestion control. True if all that was lost turns
+ * out to be no congestion, but that the kernel's cut bursts do not arrive. */
+bool sender_lose(struct sender *s, instant now);
 
 /* The oldest `units` in transit go again, whatever the window says; so an acknowledgement comes
  * back, and tells what became of the others. Returns the largest one's bytes of data. */

@@ -55,16 +55,11 @@ static uint64_t burst_bytes(const struct sender *s, const struct fragment *f)
     return lesser(lesser(s->config.burst_bytes, part), s->flow.pacing.burst);
 }
 
-/* Datagrams of a burst of `most` bytes at most, however few bytes they have. One that the kernel
- * cuts more than once ends behind a whole cut, so that all but a message's last travel in equal
- * ones. Nobody cuts what is read from shared memory. */
-static uint64_t burst_units(const struct sender *s, uint32_t segment, uint64_t most)
+/* How many datagrams of this size the kernel cuts out of one; 1: none. */
+static uint64_t cut_units(const struct sender *s, uint32_t segment)
 {
-    if (s->flow.is_near)
-        return lesser(s->config.burst_units, BURST_CUT);
-    uint64_t cut = lesser(s->config.call_bytes / segment, BURST_CUT);
-    uint64_t units = lesser(s->config.burst_units, most / segment);
-    return cut > 1 && units > cut ? units - units % cut : s->config.burst_units;
+    uint32_t bytes = s->config.call_bytes != 0 ? s->config.call_bytes : s->config.burst_bytes;
+    return greater(lesser(bytes / segment, BURST_CUT), 1);
 }
 
 /* How many more datagrams of `bytes` the window lets into transit. One always may be alone there,
@@ -75,6 +70,47 @@ static uint64_t window_room(const struct sender *s, uint64_t window, uint64_t by
     if (in_transit + bytes <= window)
         return (window - in_transit) / bytes;
     return in_transit == 0 || s->flow.credit > 0 ? 1 : 0;
+}
+
+/* Datagrams of a test of the kernel's offload: behind it there is to be room for another burst. */
+static uint64_t test_units(const struct sender *s, uint32_t segment)
+{
+    uint64_t half = window_room(s, flow_window(&s->flow), segment) / 2;
+    return lesser(greater(half, 2), OFFLOAD_PATH_FEW);
+}
+
+/* Datagrams of a burst of `most` bytes at most, however few bytes they have. One that the kernel
+ * cuts more than once ends behind a whole cut, so that all but a message's last travel in equal
+ * ones. Nobody cuts what is read from shared memory. */
+static uint64_t burst_units(const struct sender *s, uint32_t segment, uint64_t most)
+{
+    if (s->flow.is_near)
+        return lesser(s->config.burst_units, BURST_CUT);
+    uint64_t cut = cut_units(s, segment);
+    if (s->leaving == OFFLOAD_BURST_TEST)
+        return lesser(lesser(s->config.burst_units, cut), test_units(s, segment));
+    uint64_t units = lesser(s->config.burst_units, most / segment);
+    return cut > 1 && units > cut ? units - units % cut : s->config.burst_units;
+}
+
+/* How the burst that begins now leaves. What a probe timeout repeats is no test of the kernel's
+ * offload, and nobody cuts what is near. */
+static enum offload_path_burst leaving(const struct sender *s, instant now, uint32_t segment)
+{
+    bool is_single = s->flow.is_near || s->flow.credit > 0 || cut_units(s, segment) == 1;
+    return is_single ? OFFLOAD_BURST_SINGLY : offload_path_next(&s->path.offload, now);
+}
+
+/* The burst is complete. A datagram that is left over leaves by itself. */
+static void note_leaving(struct sender *s, instant now, const struct burst *b)
+{
+    bool is_odd = b->datagrams % cut_units(s, b->segment) == 1;
+    if (s->leaving != OFFLOAD_BURST_SINGLY && is_odd)
+        recovery_mark_single(&s->recovery, b->first_seq + b->datagrams - 1);
+    if (s->leaving == OFFLOAD_BURST_TEST)
+        offload_path_on_test(&s->path.offload, now, b->first_seq, b->datagrams);
+    else
+        offload_path_on_other(&s->path.offload);
 }
 
 /* How many more datagrams of `bytes` the burst has room for: all have one size, but the last may be
@@ -120,7 +156,8 @@ static void enter_transit(struct sender *s, instant now, struct row *row)
     s->counters.units += row->count;
     s->counters.repeated += row->head.is_repeat;
     s->flow.credit -= (uint32_t)lesser(s->flow.credit, row->count);
-    row->seq = recovery_put(&s->recovery, now, &row->head, row->count);
+    row->seq =
+        recovery_put(&s->recovery, now, &row->head, row->count, s->leaving != OFFLOAD_BURST_SINGLY);
 }
 
 /* The channel is going to read the message. */
@@ -244,6 +281,7 @@ static void note_burst(struct sender *s, instant now, const struct burst *b)
 {
     s->session.has_sent = true;
     s->counters.bursts++;
+    note_leaving(s, now, b);
     if (s->flow.rtt.has_sample)
         recovery_on_burst(&s->recovery, now, b->first_seq, sender_timer_round_trip(s));
     flow_on_sent(&s->flow, now, b->first_seq, b->bytes, s->recovery.in_transit.bytes,
@@ -264,6 +302,8 @@ static void leave_out(struct sender *s)
 static void begin_burst(struct sender *s, instant now, struct burst *b, const struct fragment *f)
 {
     b->segment = f->length + TRAILER_BYTES;
+    s->leaving = leaving(s, now, b->segment);
+    b->is_single = s->leaving == OFFLOAD_BURST_SINGLY;
     s->burst_bytes = burst_bytes(s, f);
     s->burst_units = burst_units(s, b->segment, s->burst_bytes);
     leave_out(s);
@@ -288,6 +328,7 @@ static uint32_t take_row(struct sender *s, instant now, struct burst *b, struct 
     bool is_open = more == 0 && behind != NULL && may_begin(s, next);
     bool is_answer = more == 0 && should_answer(s, is_open ? next : NULL);
     is_answer |= row->head.is_repeat; /* where one was lost the next that asks may be, too */
+    is_answer |= more == 0 && offload_path_is_doubted(&s->path.offload);
     write_trailers(s, b, row, behind, is_answer);
     if (more == 0)
         note_limits(s, behind, is_open);
@@ -368,8 +409,7 @@ static bool take_probe(struct sender *s, instant now, struct burst *burst)
 bool sender_take(struct sender *s, instant now, struct burst *burst)
 {
     burst->datagrams = burst->segment = burst->bytes = burst->pins = 0;
-    burst->is_control = false;
-    burst->is_flat = false;
+    burst->is_control = burst->is_flat = burst->is_single = false;
     if (s->session.due != HELLO_NONE) {
         take_hello(s, now, burst);
         return true;
@@ -410,11 +450,12 @@ static void put_back(struct sender *s, const struct burst *burst, uint32_t sent)
 
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent)
 {
-    (void)now;
     if (burst->is_control) {
         sender_path_on_control_sent(&s->path, burst, sent);
         return;
     }
+    if (sent < 2 && sent < burst->datagrams)
+        offload_path_on_unsent(&s->path.offload, now, burst->first_seq);
     put_back(s, burst, sent);
     for (uint32_t i = 0; i < burst->pins; i++)
         let_go(s, burst->pin[i].message, burst->pin[i].units);

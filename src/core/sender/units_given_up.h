@@ -36,6 +36,7 @@ struct unit_given_up {
     struct unit_part part;
     instant sent;
     bool is_probed; /* repeated to get an answer, not because it was thought lost */
+    bool is_cut;    /* transit_unit's */
     bool has_arrived;
 };
 

@@ -95,6 +95,13 @@ struct transit_unit *units_in_transit_find(struct units_in_transit *t, uint64_t 
     return entry(t, found);
 }
 
+void units_in_transit_mark_single(struct units_in_transit *t, uint64_t seq)
+{
+    CHECK(t->base <= seq);
+    CHECK(seq < t->next);
+    entry(t, seq)->is_cut = false;
+}
+
 void units_in_transit_remove(struct units_in_transit *t, uint64_t seq)
 {
     CHECK(t->base <= seq);
@@ -112,7 +119,8 @@ void units_in_transit_remove(struct units_in_transit *t, uint64_t seq)
 static bool is_of_row(const struct transit_unit *unit, const struct transit_row *row)
 {
     return unit->is_in_transit && unit->message == row->message && unit->sent == row->sent &&
-           unit->length == row->length && unit->is_void == row->is_void;
+           unit->length == row->length && unit->is_void == row->is_void &&
+           unit->is_cut == row->is_cut;
 }
 
 bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint64_t last,
@@ -127,7 +135,8 @@ bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint
     *row = (struct transit_row){.message = unit->message,
                                 .sent = unit->sent,
                                 .length = unit->length,
-                                .is_void = unit->is_void};
+                                .is_void = unit->is_void,
+                                .is_cut = unit->is_cut};
     do {
         unit->is_in_transit = false;
         unit->skip = 1;

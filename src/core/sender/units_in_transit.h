@@ -30,6 +30,7 @@ struct transit_unit {
     uint32_t behind;  /* the transmission that it repeats, so many numbers; 0 if it repeats none */
     bool is_last;
     bool is_void;
+    bool is_cut; /* out of a larger datagram, by the kernel */
     bool is_in_transit;
 };
 
@@ -40,6 +41,7 @@ struct transit_row {
     instant sent;
     uint32_t length; /* bytes of data in each */
     bool is_void;
+    bool is_cut;
 };
 
 struct units_in_transit {
@@ -78,6 +80,9 @@ uint64_t units_in_transit_leave_out(struct units_in_transit *t);
  * it is walked, down to one: together O(1) for each unit removed and each call. */
 struct transit_unit *units_in_transit_find(struct units_in_transit *t, uint64_t *seq,
                                            uint64_t last);
+
+/* The unit with this number, which is in transit, was not cut after all. */
+void units_in_transit_mark_single(struct units_in_transit *t, uint64_t seq);
 
 /* Takes the unit with this number out: acknowledged, or given up. Must be in transit (CHECKed). */
 void units_in_transit_remove(struct units_in_transit *t, uint64_t seq);

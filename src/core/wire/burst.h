@@ -36,6 +36,7 @@ struct burst {
     uint64_t first_seq; /* sequence number of datagram 0; meaningless for control */
     bool is_control;    /* one hello, acknowledgement or request, in `control` */
     bool is_flat;       /* its pieces follow on each other in memory */
+    bool is_single;     /* the kernel is to cut none of its datagrams out of a larger one */
     bool cannot_fault;  /* its pieces stay mapped until it was sent; set by who knows of them */
     bool is_present;    /* no page of theirs is to come; likewise */
     uint32_t pins;
@@ -49,7 +50,7 @@ struct burst {
 static inline void burst_set_control(struct burst *burst, size_t size)
 {
     burst->is_control = true;
-    burst->is_flat = false;
+    burst->is_flat = burst->is_single = false;
     burst->datagrams = 1;
     burst->segment = (uint32_t)size;
     burst->bytes = (uint32_t)size;

@@ -103,6 +103,14 @@ static void find_offloads(struct channel *c, const struct channel_options *optio
         socket_ecn_begin(c, options);
 }
 
+void channel_join(struct channel *c, bool joins)
+{
+    if (!c->has_gro || c->leaves_gro == !joins)
+        return;
+    c->leaves_gro = !joins;
+    (void)socket_set(c->fd, IPPROTO_UDP, UDP_GRO, joins);
+}
+
 int channel_init(struct channel *c, int fd, const struct channel_options *options)
 {
     int error = check_type(fd);

@@ -157,7 +157,7 @@ static int send_several(const struct channel *c, const struct burst *b, uint32_t
 /* How many datagrams go with the next call; 1 also where more go, but not cut by the kernel. */
 static uint32_t segments(const struct channel *c, const struct burst *b, uint32_t from)
 {
-    uint32_t most = atomic_load_explicit(&c->gso_segments, memory_order_relaxed);
+    uint32_t most = b->is_single ? 1 : channel_cuts(c);
     uint32_t fit = c->datagram_max / b->segment;
     uint32_t left = b->datagrams - from;
 

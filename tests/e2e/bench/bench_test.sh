@@ -49,7 +49,7 @@ complains 2 "--size is for the connecting end" --listen :0 --size 1
 complains 2 "--count has no --bytes" --count 1 --bytes 1
 complains 1 "cannot write '$place/none/json'" --json "$place/none/json"
 complains 2 "'127.0.0.1:65536' is not HOST:PORT" --listen 127.0.0.1:65536
-complains 2 "doctor: what is 'extra'?" doctor extra
+complains 2 "doctor: what is 'extra'?" doctor there extra
 complains 2 "--channel: 'atm' is not auto, udp, memory, mapped, aal5 or aal5-udp" --channel atm
 complains 2 "--loss is of sockets" --channel memory --loss 1%
 complains 2 "no --netns" --channel memory --netns
@@ -171,6 +171,7 @@ check "without offloads" env ZCRP_NO_OFFLOAD=1 "$bench" --transport zcrp,udp-lim
 check "the doctor has an opinion" "$bench" doctor
 shows "of the buffers" net.core.rmem_max
 shows "of UDP" '^ok +UDP: a message came from one process to another$'
+shows "of what the kernel cuts" '^ok +UDP_SEGMENT: bursts that the kernel cuts arrive over loopback$'
 shows "of memory that nobody wants" "no process of this user reads another's: ZCRP_NO_MEMORY is set"
 shows "of Yama" '^(ok|could be better) +kernel.yama.ptrace_scope: '
 lowly=$(unshare -U true 2>/dev/null && echo unshare -U)
@@ -203,6 +204,11 @@ check "small units, no offload" env ZCRP_NO_SEGMENT=1 ZCRP_NO_GRO=1 "$bench" --v
 
 listen
 check "the sending end" "$bench" --connect "127.0.0.1:$port" --size 1M --count 9 --repeat 1 --verify
+ends 0
+
+listen
+check "the doctor at a path" "$bench" doctor "127.0.0.1:$port"
+shows "what the path carries" '^ok +127\.0\.0\.1:[0-9]+: [0-9.]+ Gbit/s, a round trip of [0-9.]+ ms$'
 ends 0
 
 listen

@@ -215,3 +215,13 @@ TEST(segmented__broken)
         assert_int_equal(calls, 1);
     }
 }
+
+/* The kernel's cuts do not arrive: it is to cut none. */
+TEST(segmented__not_a_burst_of_singles)
+{
+    b.is_single = true;
+    will_return(__wrap_sendmmsg, 44);
+    expect_send(CHANNEL_OK, 44);
+    assert_int_equal(calls, 1);
+    expect_call(0, 0, 44, 0);
+}

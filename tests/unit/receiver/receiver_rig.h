@@ -72,7 +72,7 @@ static inline void receiver_rig_init_as(bool stays, duration keepalive)
 
 static inline void receiver_rig_init(void)
 {
-    receiver_rig_init_as(false);
+    receiver_rig_init_as(false, 0);
 }
 
 static inline void receiver_rig_fini(void)

@@ -166,7 +166,7 @@ TEST(restart__not_by_an_old_question)
 static void start_staying(void)
 {
     receiver_rig_fini();
-    receiver_rig_init_as(true);
+    receiver_rig_init_as(true, 0);
     start();
 }
 

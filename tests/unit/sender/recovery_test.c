@@ -50,7 +50,7 @@ static uint32_t send(instant now, uint32_t units)
     struct fragment head;
     uint32_t sent = 0;
     while (sent < units && recovery_head(&r, DATA, &head) && recovery_room(&r, &head) > 0) {
-        recovery_put(&r, now, &head, 1);
+        recovery_put(&r, now, &head, 1, false);
         sent++;
     }
     recovery_check(&r);

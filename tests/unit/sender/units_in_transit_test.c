@@ -171,6 +171,7 @@ static const struct {
     {.third = {.message = 7, .sent = 2, .length = 64}},
     {.third = {.message = 7, .sent = 1, .length = 32}},
     {.third = {.message = 7, .sent = 1, .length = 64, .is_void = true}},
+    {.third = {.message = 7, .sent = 1, .length = 64, .is_cut = true}},
     {.third = {.message = 7, .sent = 1, .length = 64}, .is_gone = true},
 };
 enum { BREAKS = sizeof breaks / sizeof breaks[0] };

@@ -75,16 +75,53 @@ static void read_word(const char *path, char word[WORD])
 static const ino_t first_pid_namespace = 0xEFFFFFFCu;
 
 /* A short measurement of ZCRP between two processes of this user, the one that receives a child of
- * the one that sends. False, with the reason in `why`, if it failed. */
-static bool try_channel(char *channel, struct run *run, char why[COMPLAIN_ROOM])
+ * the one that sends. Its units are for an MTU of 1500, so that the kernel has to cut bursts, if
+ * `cuts`. False, with the reason in `why`, if it failed. */
+static bool try_channel(char *channel, bool cuts, struct run *run, char why[COMPLAIN_ROOM])
 {
-    char *words[] = {"doctor",     "--transport", "zcrp",     "--size",  "64K",
-                     "--duration", "0.2",         "--repeat", "1",       "--channel",
-                     channel,      "--timeout",   "2",        "--quiet", NULL};
+    enum { OF_UNIT = 2 }; /* words */
+    char *words[] = {"doctor", "--transport", "zcrp",   "--size",    "64K",   "--duration",
+                     "0.2",    "--repeat",    "1",      "--channel", channel, "--timeout",
+                     "2",      "--quiet",     "--unit", "1472",      NULL};
+    int count = sizeof words / sizeof *words - 1 - (cuts ? 0 : OF_UNIT);
     struct options options;
 
-    return options_parse(&options, sizeof words / sizeof *words - 1, words) == 0 &&
-           alone_try(&options, run, why) == 0;
+    words[count] = NULL;
+    return options_parse(&options, count, words) == 0 && alone_try(&options, run, why) == 0;
+}
+
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+
+    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
+/* Was the kernel asked to cut several units out of a larger datagram, and did it? */
+static bool were_cut(const struct run *run)
+{
+    const uint64_t *count = run->sender.counts.value;
+
+    return !is_set("ZCRP_NO_OFFLOAD") && !is_set("ZCRP_NO_SEGMENT") &&
+           count[COUNT_offload_fallbacks] == 0 && 2 * count[COUNT_unit_bytes] <= WHOLE_LOOPBACK &&
+           count[COUNT_bytes_copied_once] == 0;
+}
+
+static void say_of_cuts(const struct run *run, const char *where)
+{
+    bool arrive = run->sender.counts.value[COUNT_offload_failures] == 0;
+    bool joined = run->receiver.counts.value[COUNT_offload_failures] == 0;
+
+    if (!were_cut(run))
+        return;
+    say(arrive, "UDP_SEGMENT: bursts that the kernel cuts %s %s",
+        arrive ? "arrive" : "do not arrive", where);
+    if (!arrive) {
+        advise("the library cuts none there, and tries again every 20 seconds. A newer kernel");
+        advise("or driver may cut well. Or let this kernel cut, and not the network card:");
+        advise("ethtool -K DEVICE tx-udp-segmentation off");
+    }
+    say(joined, "UDP_GRO: what the receiving kernel joins comes in %s", joined ? "well" : "wrong");
 }
 
 static bool try_udp(void)
@@ -92,8 +129,9 @@ static bool try_udp(void)
     char why[COMPLAIN_ROOM];
     struct run run;
 
-    if (try_channel("udp", &run, why)) {
+    if (try_channel("udp", true, &run, why)) {
         say(true, "UDP: a message came from one process to another");
+        say_of_cuts(&run, "over loopback");
         return true;
     }
     say(false, "UDP: no message came from one process to another: %s", why);
@@ -178,7 +216,7 @@ static void try_memory(void)
     char why[COMPLAIN_ROOM];
     struct run run;
 
-    if (!try_channel("auto", &run, why)) {
+    if (!try_channel("auto", false, &run, why)) {
         say(false, "memory: %s", why);
         return;
     }
@@ -272,12 +310,27 @@ static void check_ecn(void)
     say(is_there, "ECN: the kernel %s", is_there ? "tells marks of congestion" : "hides it");
 }
 
+/* Linux 7.0 to 7.1.4 sends datagrams with wrong headers where all of a burst have one size, as
+ * ZCRP's have. */
+static bool is_known_to_miscut(const char *release)
+{
+    int major = 0, minor = 0, patch = 0;
+
+    (void)sscanf(release, "%d.%d.%d", &major, &minor, &patch);
+    return major == 7 && (minor == 0 || (minor == 1 && patch < 5));
+}
+
 static void check_kernel(void)
 {
     struct utsname name;
 
-    if (uname(&name) == 0)
-        say(true, "%s %s, %s", name.sysname, name.release, name.machine);
+    if (uname(&name) < 0)
+        return;
+    bool is_ok = !is_known_to_miscut(name.release);
+    say(is_ok, "%s %s, %s%s", name.sysname, name.release, name.machine,
+        is_ok ? "" : ": it is known to cut bursts wrongly (UDP_SEGMENT)");
+    if (!is_ok)
+        advise("Linux 7.1.5 or later");
 }
 
 static void check_interface(const char *name, bool is_loopback)
@@ -399,8 +452,42 @@ static void check_peers(void)
     }
 }
 
-int doctor_run(void)
+/* ---- a path to another machine ---- */
+
+enum { NS_PER_US = 1000 };
+
+/* Sends for a second to the zcrp-bench that listens there. False if that failed. */
+static bool try_path(char *there)
 {
+    char *words[] = {"doctor", "--connect", there,        "--transport", "zcrp",
+                     "--size", "1M",        "--duration", "1",           "--repeat",
+                     "1",      "--channel", "udp",        "--quiet",     NULL};
+    struct options options;
+    struct run run = {.transport = NULL};
+    const struct results results = {
+        .sizes = 1, .repeats = 1, .transports = 1, .options = &options, .runs = &run};
+
+    if (options_parse(&options, sizeof words / sizeof *words - 1, words) != 0 ||
+        sending_end_measure(&options.address, &results) < 0)
+        return false;
+    const uint64_t *count = run.sender.counts.value;
+    say(true, "%s: %.3g Gbit/s, a round trip of %.3g ms", there,
+        8e-9 * (double)run.bytes / run.seconds,
+        (double)count[COUNT_rtt_lowest_ns] / (NS_PER_US * 1e3));
+    say(count[COUNT_path_falls] == 0, "%s: datagrams of %llu bytes arrive%s", there,
+        (unsigned long long)count[COUNT_path_bytes],
+        count[COUNT_path_falls] == 0 ? "" : ", larger ones vanish without a word");
+    if (count[COUNT_path_falls] > 0)
+        advise("a router or a tunnel there has a smaller MTU, and its ICMP messages are dropped");
+    say_of_cuts(&run, "there");
+    run_fini(&run);
+    return true;
+}
+
+int doctor_run(char *there)
+{
+    if (there != NULL)
+        return try_path(there) ? 0 : -1;
     check_kernel();
     bool is_well = try_library();
     check_buffer("rmem_max", SO_RCVBUFFORCE, SO_RCVBUF);

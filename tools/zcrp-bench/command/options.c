@@ -165,7 +165,7 @@ static void note_row(void *place, const struct argument_row *row)
 static const struct argument_table table = {
     .rows = rows,
     .count = sizeof rows / sizeof *rows,
-    .usage = "\n--listen [HOST:PORT]\n--connect HOST:PORT\ndoctor",
+    .usage = "\n--listen [HOST:PORT]\n--connect HOST:PORT\ndoctor [HOST:PORT]",
     .about =
         "zcrp-bench measures how fast messages move over ZCRP and over TCP, and what that costs "
         "in processor time. `zcrp-bench doctor` says what on this machine limits ZCRP.\v"

@@ -96,8 +96,8 @@ int values_listen(void *place, const char *text);    /* HOST:PORT; NULL is any a
 int values_connect(void *place, const char *text);
 
 /* `zcrp-bench doctor`: writes to standard output what of this machine's set-up limits ZCRP, and
- * what to do about it. Changes nothing. 0, or -1 with a complaint if UDP does not work, or it
- * cannot be written. */
-int doctor_run(void);
+ * what to do about it; or, not NULL, what the path to the zcrp-bench that listens `there` carries.
+ * Changes nothing. 0, or -1 with a complaint if UDP does not work, or it cannot be written. */
+int doctor_run(char *there);
 
 #endif
