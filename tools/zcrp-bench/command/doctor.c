@@ -83,7 +83,7 @@ static bool try_channel(char *channel, bool cuts, struct run *run, char why[COMP
     char *words[] = {"doctor", "--transport", "zcrp",   "--size",    "64K",   "--duration",
                      "0.2",    "--repeat",    "1",      "--channel", channel, "--timeout",
                      "2",      "--quiet",     "--unit", "1472",      NULL};
-    int count = sizeof words / sizeof *words - 1 - (cuts ? 0 : OF_UNIT);
+    int count = (int)(sizeof words / sizeof *words) - 1 - (cuts ? 0 : OF_UNIT);
     struct options options;
 
     words[count] = NULL;
