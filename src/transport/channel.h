@@ -142,7 +142,7 @@ struct channel {
     uint32_t receive_buffer;       /* (c) bytes granted, as read back: the kernel's own
                                       overhead counts too, so half of it or less is data */
     bool has_gro;                  /* (c) receives may come in bursts, */
-    bool leaves_gro;               /* (r) but are not to, for now */
+    bool leaves_gro;               /* (r) but the kernel was asked to join none */
     struct aal5_channel *aal5;     /* (c) NULL: units are datagrams; see aal5_channel.h */
     int discovery_before;          /* (c) the socket's, given back by fini; -1: untouched */
     int ecn_before;                /* (c) likewise: its type of service */

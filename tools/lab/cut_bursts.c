@@ -12,29 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/pin.h"
 #include "lab/drop_cut.h"
+#include "lab/turns.h"
 #include "zcrp.h"
 
 enum { TURNS = 7, MESSAGES = 200, SIZE = 1 << 20, DEPTH = 4, UNIT = 1472, LOOK_NS = 100000 };
-enum path { LOST, UNCUT, PATHS };
+enum path { LOST, UNCUT };
 
 struct result {
     double found_s; /* from the first message on */
     double rate;    /* MB/s from then on */
     uint64_t lost;  /* units */
 };
-
-static double now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static void must(int code)
 {
@@ -93,13 +85,11 @@ static void await(struct zcrp_entity *sender, struct zcrp_msg *m, double *found_
 {
     int code;
 
-    while ((code = zcrp_wait_for(m, *found_at == 0 ? LOOK_NS : -1)) == ZCRP_ERROR_TIMEOUT ||
-           *found_at == 0) {
+    do {
+        code = zcrp_wait_for(m, *found_at == 0 ? LOOK_NS : -1);
         if (*found_at == 0 && failures_of(sender) > 0)
             *found_at = now_s();
-        if (code != ZCRP_ERROR_TIMEOUT)
-            break;
-    }
+    } while (code == ZCRP_ERROR_TIMEOUT);
     must(code);
 }
 
@@ -162,19 +152,6 @@ static struct result run(enum path path)
     return result;
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
-static double median(double *of)
-{
-    qsort(of, TURNS, sizeof *of, compare);
-    return of[TURNS / 2];
-}
-
 int main(void)
 {
     double ratio[TURNS], found_ms[TURNS];
@@ -190,6 +167,6 @@ int main(void)
         (void)fflush(stdout);
     }
     printf("median: found after %.1f ms, then %.2f of the rate without offloads\n",
-           median(found_ms), median(ratio));
+           median(found_ms, TURNS), median(ratio, TURNS));
     return 0;
 }

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/pin.h"
+#include "lab/turns.h"
 #include "zcrp.h"
 
 enum { TURNS = 7, TRIPS = 20000, STREAM = 200000, DEPTH = 128, BYTES = 64, READ_BYTES = 65536 };
@@ -30,15 +30,6 @@ struct end {
     struct zcrp_msg *in[PIPE][DEPTH], *out[PIPE][DEPTH];
     int read_fd, write_fd; /* of pipes */
 };
-
-/* Seconds of a clock that does not jump. */
-static double now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static void must(int code)
 {
@@ -184,19 +175,6 @@ static void stream(struct end *e, enum kind kind, bool is_caller)
         stream_in(e, kind);
 }
 
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
-static double median(double *of)
-{
-    qsort(of, TURNS, sizeof *of, compare);
-    return of[TURNS / 2];
-}
-
 static void measure(struct end *e, bool is_caller)
 {
     double trip_ns[KINDS][TURNS], message_ns[KINDS][TURNS];
@@ -213,7 +191,7 @@ static void measure(struct end *e, bool is_caller)
         }
     for (int kind = 0; is_caller && kind < KINDS; kind++)
         printf("%-17s half a round trip %5.0f ns, a message of a stream %5.0f ns\n", kinds[kind],
-               median(trip_ns[kind]), median(message_ns[kind]));
+               median(trip_ns[kind], TURNS), median(message_ns[kind], TURNS));
 }
 
 static void run_on(int core)

@@ -31,7 +31,13 @@ static inline void joined_path_on_right(struct joined_path *p)
 {
     p->wrong = 0;
 }
-bool joined_path_on_wrong(struct joined_path *p, instant now);
+static inline bool joined_path_on_wrong(struct joined_path *p, instant now)
+{
+    if (p->is_left || ++p->wrong < JOINED_PATH_WRONG)
+        return false;
+    *p = (struct joined_path){.is_left = true, .retry = now + JOINED_PATH_RETRY};
+    return true;
+}
 
 /* Time has passed. */
 static inline void joined_path_expire(struct joined_path *p, instant now)

@@ -51,7 +51,7 @@ enum offload_path_state {
 /* How a burst leaves. */
 enum offload_path_burst {
     OFFLOAD_BURST_CUT,    /* by the kernel */
-    OFFLOAD_BURST_TEST,   /* likewise, of OFFLOAD_PATH_FEW datagrams at most */
+    OFFLOAD_BURST_TEST,   /* by the kernel: OFFLOAD_PATH_FEW datagrams at most */
     OFFLOAD_BURST_SINGLY, /* each datagram by itself */
 };
 

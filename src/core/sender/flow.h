@@ -90,8 +90,8 @@ void flow_on_acknowledged(struct flow *f, instant now, const struct flow_ack *ac
 /* The unit with this number, of `bytes` sent at `sent`, was given up. */
 void flow_on_lost(struct flow *f, instant now, uint64_t seq, instant sent, uint64_t bytes);
 
-/* What was learnt of the path is of no use: congestion control begins anew, at times drawn from
- * `seed`. The round trip stays. */
+/* Congestion control forgets the path and begins anew. `seed` is for what it does at random times.
+ * The round trip stays known. */
 void flow_begin_anew(struct flow *f, instant now, uint64_t seed);
 
 /* The first answer to a hello arrived, `taken` after the first of `hellos` that asked. Only the
