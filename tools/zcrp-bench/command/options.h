@@ -85,16 +85,6 @@ uint64_t options_count(const struct options *options, uint64_t size);
  * those are sent for a time. */
 uint64_t options_slots(const struct options *options, uint64_t size, uint64_t count);
 
-/* For options.c: values that are lists or have a form of their own. Each function reads one into
- * the struct options at `place`, instead of what an earlier option of the name or the default has
- * set. 0, or -1 with a complaint. */
-
-int values_transport(void *place, const char *text); /* zcrp,tcp:cubic,peers */
-int values_size(void *place, const char *text);      /* 64,1K..1M*4 */
-int values_pin(void *place, const char *text);       /* 0,1 */
-int values_listen(void *place, const char *text);    /* HOST:PORT; NULL is any address */
-int values_connect(void *place, const char *text);
-
 /* `zcrp-bench doctor`: writes to standard output what of this machine's set-up limits ZCRP, and
  * what to do about it; or, not NULL, what the path to the zcrp-bench that listens `there` carries.
  * Changes nothing. 0, or -1 with a complaint if UDP does not work, or it cannot be written. */

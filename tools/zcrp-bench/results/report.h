@@ -13,10 +13,6 @@
  * the same. */
 int report_on(const struct options *options, int (*measure)(const struct results *results));
 
-/* Writes the results for programs: one JSON object with every measurement and the medians. Its
- * fields are described in docs/zcrp-bench.1. Errors stay in the stream. */
-void json_write(FILE *out, const struct results *results);
-
 /* Writes what --stats tells after a measurement, number `repeat` from 0. Writes nothing where
  * standard output is quiet or carries JSON. */
 void details_write(const struct options *options, const struct run *run, size_t repeat);

@@ -1,5 +1,13 @@
-#include "zcrp-bench/transports/limit.h"
-
+/* udp-limit: what the path carries before any protocol is added. The units, bursts, offloads and
+ * places in memory are ZCRP's, but nothing is acknowledged, repeated or put right: what is lost is
+ * counted, and what it displaced lies where it fell.
+ *
+ *      sending end                                       receiving end
+ *      {data, trailer} x n   -- one call a burst -->     {slot, trailer} x n, in order
+ *                            <-- credit: units that may be sent so far, a few per window --
+ *
+ * Units are numbered through the whole job; a trailer, and a credit, says which job and unit it is.
+ * If credit does not come, units were lost: after a pause the sending end goes on without. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -11,11 +19,63 @@
 #include "common/environment.h"
 #include "zcrp-bench/transports/carrier.h"
 
+enum {
+    TRAILER = 32,
+    UNITS = 128,      /* in a burst, as many as the kernel cuts */
+    BURST = 65507,    /* bytes in a burst, as many as a datagram has */
+    OPENINGS = 32,    /* datagrams a call, where the kernel does not gather them */
+    DATAGRAM = 65536, /* room for any */
+    PAUSE_NS = 100000000,
+};
+
+struct limit_state {
+    uint64_t unit_data; /* bytes of data in a full unit */
+    uint64_t job;       /* number of the job under way, the same at both ends */
+    uint64_t window;    /* receiving end: bytes that its socket holds */
+    bool has_gso;
+    bool has_gro;
+    struct counts counts;
+    uint8_t trailer[UNITS][TRAILER];
+    uint8_t spill[OPENINGS][DATAGRAM]; /* for what was not foreseen */
+};
+
+/* Where a unit belongs. */
+struct unit {
+    uint64_t message;
+    uint64_t offset; /* in the message */
+    uint64_t length; /* bytes of data */
+};
+
+static uint64_t units_a_message(const struct limit_state *state, const struct job *job)
+{
+    return (job->size - 1) / state->unit_data + 1;
+}
+
+/* Of the whole job, as far as its count is known. */
+static uint64_t units_of(const struct limit_state *state, const struct job *job)
+{
+    return job->count * units_a_message(state, job);
+}
+
+/* Unit `index` of a job, counted through all messages. */
+static struct unit unit_at(const struct limit_state *state, const struct job *job, uint64_t index)
+{
+    uint64_t units = units_a_message(state, job);
+    uint64_t offset = index % units * state->unit_data;
+    uint64_t rest = job->size - offset;
+
+    return (struct unit){
+        .message = index / units,
+        .offset = offset,
+        .length = rest < state->unit_data ? rest : state->unit_data,
+    };
+}
+
 /* ---- the channel: sockets and settings as ZCRP has them ---- */
 
 enum { UDP4_HEADS = 28, UDP6_HEADS = 48, GRAIN = 32 };
 
-int limit_broken(const char *doing)
+static int broken(const char *doing)
 {
     return complain("udp-limit: cannot %s: %s", doing, strerror(errno));
 }
@@ -34,7 +94,7 @@ static int datagram_bytes(const struct transport *transport)
     bool is_4 = option(transport->fd, SOL_SOCKET, SO_DOMAIN) == AF_INET;
     int path = is_4 ? option(transport->fd, IPPROTO_IP, IP_MTU) - UDP4_HEADS
                     : option(transport->fd, IPPROTO_IPV6, IPV6_MTU) - UDP6_HEADS;
-    int most = path < LIMIT_BURST ? path : LIMIT_BURST;
+    int most = path < BURST ? path : BURST;
     int wanted = (int)transport->settings->unit_bytes;
 
     return wanted != 0 && wanted < most ? wanted : most;
@@ -45,7 +105,7 @@ static int start(struct transport *transport)
 {
     const struct settings *settings = transport->settings;
     struct limit_state *state = calloc(1, sizeof *state);
-    struct timeval pause = {.tv_usec = LIMIT_PAUSE_NS / 1000};
+    struct timeval pause = {.tv_usec = PAUSE_NS / 1000};
     bool may_offload = !environment_is_set("ZCRP_NO_OFFLOAD");
     int discover = IP_PMTUDISC_DO;
     int one = 1;
@@ -53,12 +113,12 @@ static int start(struct transport *transport)
 
     transport->state = state;
     if (state == NULL)
-        return limit_broken("start");
+        return broken("start");
     udp_grow(fd, SO_RCVBUF, SO_RCVBUFFORCE, settings->buffer_bytes);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &pause, sizeof pause);
     setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
     state->counts.is_known = true;
-    state->unit_data = (uint64_t)(datagram_bytes(transport) - LIMIT_TRAILER) / GRAIN * GRAIN;
+    state->unit_data = (uint64_t)(datagram_bytes(transport) - TRAILER) / GRAIN * GRAIN;
     state->window = (uint64_t)option(fd, SOL_SOCKET, SO_RCVBUF);
     state->has_gso = may_offload && !environment_is_set("ZCRP_NO_SEGMENT") &&
                      option(fd, IPPROTO_UDP, UDP_SEGMENT) >= 0;
@@ -95,7 +155,7 @@ struct burst {
     uint32_t units;
     uint64_t segment; /* bytes of each unit but the last, which may be shorter */
     uint64_t bytes;
-    struct iovec pieces[2 * LIMIT_UNITS];
+    struct iovec pieces[2 * UNITS];
 };
 
 struct sending {
@@ -121,8 +181,8 @@ static void add(struct sending *sending, struct burst *burst, const struct unit 
     word_store(&trailer[0], state->job);
     word_store(&trailer[WORD_BYTES], sending->next);
     burst->pieces[2 * burst->units] = (struct iovec){sending->place + unit->offset, unit->length};
-    burst->pieces[2 * burst->units + 1] = (struct iovec){trailer, LIMIT_TRAILER};
-    burst->bytes += unit->length + LIMIT_TRAILER;
+    burst->pieces[2 * burst->units + 1] = (struct iovec){trailer, TRAILER};
+    burst->bytes += unit->length + TRAILER;
     burst->units++;
     sending->next++;
 }
@@ -133,14 +193,14 @@ static void fill(struct sending *sending, struct burst *burst)
     burst->units = 0;
     burst->bytes = 0;
     burst->segment = 0;
-    while (sending->next < limit_units(sending->state, sending->job) &&
-           burst->units < LIMIT_UNITS && burst->bytes == burst->units * burst->segment) {
-        const struct unit unit = limit_unit_at(sending->state, sending->job, sending->next);
-        uint64_t bytes = unit.length + LIMIT_TRAILER;
+    while (sending->next < units_of(sending->state, sending->job) && burst->units < UNITS &&
+           burst->bytes == burst->units * burst->segment) {
+        const struct unit unit = unit_at(sending->state, sending->job, sending->next);
+        uint64_t bytes = unit.length + TRAILER;
 
         if (burst->units == 0)
             burst->segment = bytes;
-        if (bytes > burst->segment || burst->bytes + bytes > LIMIT_BURST)
+        if (bytes > burst->segment || burst->bytes + bytes > BURST)
             break;
         add(sending, burst, &unit);
     }
@@ -150,7 +210,7 @@ static void fill(struct sending *sending, struct burst *burst)
  * were sent. */
 static ssize_t send_some(const struct sending *sending, struct burst *burst, uint32_t from)
 {
-    struct mmsghdr messages[LIMIT_UNITS];
+    struct mmsghdr messages[UNITS];
     uint32_t count = burst->units - from;
     int fd = sending->transport->fd;
 
@@ -181,7 +241,7 @@ static int send_burst(struct sending *sending, struct burst *burst)
         if (taken < 0 && errno == ECONNREFUSED)
             return transport_despair(sending->transport, watch_now_ns());
         if (taken < 0 && errno != EINTR && errno != EAGAIN && errno != ENOBUFS)
-            return limit_broken("send");
+            return broken("send");
         sent += taken > 0 ? (uint32_t)taken : 0;
     }
     state->counts.value[COUNT_units] += burst->units;
@@ -198,7 +258,7 @@ static void take_credit(struct sending *sending)
 
     state->counts.value[COUNT_system_calls]++;
     if (got < 0 && errno == EAGAIN && sending->next > 0)
-        sending->allowed += LIMIT_UNITS;
+        sending->allowed += UNITS;
     if (got == sizeof credit && word_load(&credit[0]) == state->job &&
         word_load(&credit[WORD_BYTES]) > sending->allowed)
         sending->allowed = word_load(&credit[WORD_BYTES]);
@@ -228,11 +288,234 @@ static int limit_send(struct transport *transport, struct job *job)
         .message = UINT64_MAX,
     };
 
-    while (sending.next < limit_units(state, job)) {
+    while (sending.next < units_of(state, job)) {
         if (wait_for_credit(&sending) < 0)
             return -1;
         fill(&sending, &burst);
         if (send_burst(&sending, &burst) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the receiving end ---- */
+
+enum { PIECES = 2 * UNITS + OPENINGS, UNIT_OVERHEAD = 1024, GATHERED_OVERHEAD = 32 };
+
+struct receiving {
+    struct transport *transport;
+    struct limit_state *state;
+    struct job *job;
+    uint64_t next;      /* unit expected */
+    uint64_t all;       /* units of the job */
+    uint64_t window;    /* units that may be under way */
+    uint64_t allowed;   /* units that were given credit */
+    uint64_t complete;  /* messages handed over */
+    int64_t arrival_ns; /* of the last unit */
+
+    /* The plan: opening d has the pieces first[d] .. first[d + 1] - 1, the last is spill. */
+    struct iovec pieces[PIECES];
+    uint32_t first[OPENINGS + 1];
+    uint32_t openings;
+    uint32_t trailers; /* in use */
+};
+
+/* An opening for at most `units` units from *index on, as much as one call can bring: pairs, then
+ * spill. Moves *index on. */
+static void plan_opening(struct receiving *r, uint64_t *index, uint64_t units)
+{
+    uint32_t piece = r->first[r->openings];
+    uint64_t end = *index + units < r->all ? *index + units : r->all;
+    uint64_t bytes = 0;
+
+    while (*index < end && r->trailers < UNITS) {
+        const struct unit unit = unit_at(r->state, r->job, *index);
+        uint8_t *slot = memory_slot(&r->job->memory, unit.message) + unit.offset;
+
+        bytes += unit.length + TRAILER;
+        if (bytes > DATAGRAM || unit.message >= r->complete + r->job->depth)
+            break;
+        r->pieces[piece++] = (struct iovec){slot, unit.length};
+        r->pieces[piece++] = (struct iovec){r->state->trailer[r->trailers++], TRAILER};
+        ++*index;
+    }
+    r->pieces[piece++] = (struct iovec){r->state->spill[r->openings], DATAGRAM};
+    r->first[++r->openings] = piece;
+}
+
+static void plan(struct receiving *r)
+{
+    uint64_t index = r->next;
+    bool has_gro = r->state->has_gro;
+    uint32_t openings = has_gro ? 1 : OPENINGS;
+
+    r->openings = 0;
+    r->trailers = 0;
+    r->first[0] = 0;
+    while (r->openings < openings && (index < r->all || r->openings == 0))
+        plan_opening(r, &index, has_gro ? UNITS : 1);
+}
+
+/* The job and the unit that a trailer names; false if it is of another job. */
+static bool read_trailer(const struct receiving *r, const uint8_t *trailer, uint64_t *index)
+{
+    *index = word_load(&trailer[WORD_BYTES]);
+    return word_load(&trailer[0]) == r->state->job && *index < r->all;
+}
+
+/* Moves on in the pieces of an opening by `bytes`, which go to `out` unless that is NULL. */
+static void walk(const struct iovec **piece, uint64_t *at, uint64_t bytes, uint8_t *out)
+{
+    while (bytes > 0) {
+        uint64_t here = (*piece)->iov_len - *at;
+        uint64_t few = here < bytes ? here : bytes;
+
+        if (out != NULL) {
+            memcpy(out, (const uint8_t *)(*piece)->iov_base + *at, few);
+            out += few;
+        }
+        bytes -= few;
+        *at += few;
+        if (*at == (*piece)->iov_len) {
+            ++*piece;
+            *at = 0;
+        }
+    }
+}
+
+/* Reads the trailers of what an opening received, wherever they came down: what is missing between
+ * them is lost. Data lie in place as long as each unit before was the one that was planned there.
+ */
+static void take_units(struct receiving *r, const struct iovec *piece, uint64_t bytes,
+                       uint64_t segment)
+{
+    uint64_t *count = r->state->counts.value;
+    bool is_in_place = true;
+    uint64_t at = 0;
+
+    for (uint64_t left = bytes; left >= TRAILER; left -= segment) {
+        uint8_t trailer[TRAILER];
+        uint64_t index;
+
+        segment = left < segment ? left : segment;
+        is_in_place = is_in_place && at == 0 && piece->iov_len + TRAILER == segment;
+        walk(&piece, &at, segment - TRAILER, NULL);
+        walk(&piece, &at, TRAILER, trailer);
+        if (!read_trailer(r, trailer, &index) || index < r->next) {
+            is_in_place = false;
+            continue;
+        }
+        is_in_place = is_in_place && index == r->next;
+        count[COUNT_units]++;
+        count[COUNT_units_in_place] += is_in_place;
+        count[COUNT_units_lost] += index - r->next;
+        r->next = index + 1;
+    }
+}
+
+/* Hands over the messages that all units are there of, or lost. */
+static int hand_over(struct receiving *r)
+{
+    uint64_t units = units_a_message(r->state, r->job);
+    uint64_t end = r->next == r->all ? r->job->count : r->next / units;
+
+    for (; r->complete < end; r->complete++) {
+        if (job_incoming(r->job, r->complete, memory_slot(&r->job->memory, r->complete)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int take(struct receiving *r, struct msghdr *message, uint64_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    r->state->counts.value[COUNT_bursts]++;
+    take_units(r, message->msg_iov, bytes, udp_segment(message, bytes));
+    return hand_over(r);
+}
+
+/* Credit for a window beyond what is here, as soon as that is worth a datagram. */
+static void give_credit(struct receiving *r)
+{
+    uint8_t credit[2 * WORD_BYTES];
+
+    if (r->next + r->window < r->allowed + r->window / 4 && r->allowed > 0)
+        return;
+    r->allowed = r->next + r->window;
+    word_store(&credit[0], r->state->job);
+    word_store(&credit[WORD_BYTES], r->allowed);
+    send(r->transport->fd, credit, sizeof credit, MSG_NOSIGNAL | MSG_DONTWAIT);
+    r->state->counts.value[COUNT_system_calls]++;
+}
+
+/* Nothing came for a while: with the sending end done, the rest is lost. */
+static int wait_on(struct receiving *r)
+{
+    bool has_begun = r->arrival_ns != 0;
+    int64_t silence_ns = watch_now_ns() - r->arrival_ns;
+
+    if (!has_begun || silence_ns < 4 * (int64_t)PAUSE_NS)
+        return transport_despair(r->transport, has_begun ? r->arrival_ns : watch_now_ns());
+    r->state->counts.value[COUNT_units_lost] += r->all - r->next;
+    r->next = r->all;
+    return hand_over(r);
+}
+
+/* Datagrams of one call, or what it means that there are none. */
+static int receive_some(struct receiving *r)
+{
+    union udp_note notes[OPENINGS];
+    struct mmsghdr messages[OPENINGS];
+
+    for (uint32_t d = 0; d < r->openings; d++) {
+        messages[d].msg_hdr = (struct msghdr){
+            .msg_iov = &r->pieces[r->first[d]],
+            .msg_iovlen = r->first[d + 1] - r->first[d],
+            .msg_control = &notes[d],
+            .msg_controllen = sizeof notes[d],
+        };
+    }
+    int got = recvmmsg(r->transport->fd, messages, r->openings, MSG_WAITFORONE, NULL);
+    r->state->counts.value[COUNT_system_calls]++;
+    if (got < 0)
+        return errno == EINTR || errno == EAGAIN || errno == ECONNREFUSED ? wait_on(r)
+                                                                          : broken("receive");
+    for (int d = 0; d < got; d++) {
+        if (take(r, &messages[d].msg_hdr, messages[d].msg_len) < 0)
+            return -1;
+    }
+    r->arrival_ns = watch_now_ns();
+    return 0;
+}
+
+/* What a unit takes of the socket's buffer: a gathered burst hardly more than its bytes, a datagram
+ * of its own also what the kernel keeps with it. */
+static uint64_t window_units(const struct limit_state *state, const struct job *job)
+{
+    uint64_t data = job->size < state->unit_data ? job->size : state->unit_data;
+    uint64_t bytes = data + TRAILER;
+    bool is_gathered = state->has_gro && state->has_gso;
+    uint64_t each = bytes + (is_gathered ? bytes / 4 + GATHERED_OVERHEAD : UNIT_OVERHEAD);
+
+    return state->window / each > 0 ? state->window / each : 1;
+}
+
+static int limit_receive(struct transport *transport, struct job *job)
+{
+    struct limit_state *state = transport->state;
+    struct receiving r = {
+        .transport = transport,
+        .state = state,
+        .job = job,
+        .all = units_of(state, job),
+        .window = window_units(state, job),
+    };
+
+    for (; r.next < r.all; r.all = units_of(state, job)) {
+        give_credit(&r);
+        plan(&r);
+        if (receive_some(&r) < 0)
             return -1;
     }
     return 0;
