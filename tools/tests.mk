@@ -113,7 +113,6 @@ tests_checks = 'checks/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY)
 	'checks/symbols=tools/symbols $(SHARED) $(STATIC)' \
 	'checks/symbols-self-test=tools/symbols --self-test' \
 	'checks/format=tools/format-check $(CODE)' \
-	'checks/house-self-test=tools/house --self-test' \
 	'checks/words=tools/words --ranges' \
 	'checks/english=tools/english' 'checks/english-self-test=tools/english --self-test' \
 	$(foreach c,gcc clang,'checks/header-c-$(c)=$(c) -std=c11 -x c $(header_flags)') \

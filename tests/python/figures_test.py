@@ -12,7 +12,7 @@ TOOLS = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "lab")
 sys.path.insert(0, TOOLS)
 
 
-import columns
+import tables
 
 sys.dont_write_bytecode = True
 loader = importlib.machinery.SourceFileLoader("figures", os.path.join(TOOLS, "figures"))
@@ -52,15 +52,15 @@ class Numbers(unittest.TestCase):
         turns = [run(name, rate) for turn in ((2, 1), (30, 10), (4, 1))
                  for name, rate in zip(("zcrp", "tcp"), turn)]
         by = figures.by_size(results(*turns))[64]
-        self.assertEqual(columns.ratio("", "zcrp", "tcp", columns.rate).cell(by, None), "**3.00**")
+        self.assertEqual(tables.ratio("", "zcrp", "tcp", tables.rate).cell(by, None), "**3.00**")
 
     def test_what_was_not_measured_is_a_dash(self):
-        self.assertEqual([column.cell({}, None) for column in (columns.middle("", "quic", columns.rate),
-                                                               columns.ratio("", "zcrp", "quic"))], ["-", "-"])
+        self.assertEqual([column.cell({}, None) for column in (tables.middle("", "quic", tables.rate),
+                                                               tables.ratio("", "zcrp", "quic"))], ["-", "-"])
 
     def test_a_row_has_its_own_figure(self):
         by = {"zcrp": [run("zcrp", 4, trip=7)]}
-        self.assertEqual([columns.middle("", "zcrp").cell(by, columns.own_figure(arguments))
+        self.assertEqual([tables.middle("", "zcrp").cell(by, tables.own_figure(arguments))
                           for arguments in ("--size 1M", "--ping --size 64")], ["4.00 Gbit/s", "3.50 us"])
 
     def test_every_column_has_a_figure(self):

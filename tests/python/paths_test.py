@@ -17,14 +17,13 @@ import unittest
 TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "lab")
 sys.path.insert(0, TOOLS)
 
-import paths
 import tables
-from paths import Path, Street
 
 loader = importlib.machinery.SourceFileLoader("path_tables", os.path.join(TOOLS, "path-tables"))
 path_tables = importlib.util.module_from_spec(
     importlib.util.spec_from_loader("path_tables", loader))
 loader.exec_module(path_tables)
+Path, Street = path_tables.Path, path_tables.Street
 
 PATH = Path("a path", 100e6, 40, {"zcrp": 80, "cubic": 3, "bbr": 70}, mishaps="--loss 1%")
 
@@ -39,40 +38,40 @@ def run(transport="zcrp", gbit_per_s=0.048, **counts):
 
 class Figures(unittest.TestCase):
     def test_share_counts_the_heads_of_full_packets(self):
-        self.assertAlmostEqual(paths.share(PATH, run()), 0.5)
-        self.assertAlmostEqual(paths.share(PATH, run("tcp:bbr+whole", 0.1448)), 1.5)
+        self.assertAlmostEqual(path_tables.share(PATH, run()), 0.5)
+        self.assertAlmostEqual(path_tables.share(PATH, run("tcp:bbr+whole", 0.1448)), 1.5)
 
     def test_ideal_is_a_round_trip_and_the_bytes_at_the_rate(self):
-        self.assertAlmostEqual(paths.over_ideal(PATH, run()), 2.0)
+        self.assertAlmostEqual(path_tables.over_ideal(PATH, run()), 2.0)
 
     def test_repeated_of_lost_compares_shares(self):
-        self.assertAlmostEqual(paths.repeated_of_lost(run()), 1.0)
-        self.assertAlmostEqual(paths.repeated_of_lost(run(repeated_units=12)), 1.2)
+        self.assertAlmostEqual(path_tables.repeated_of_lost(run()), 1.0)
+        self.assertAlmostEqual(path_tables.repeated_of_lost(run(repeated_units=12)), 1.2)
 
     def test_repeated_of_lost_is_unknown_without_loss(self):
         result = run()
         result["link"]["a_to_b"] |= {"lost": 0, "dropped": 0}
-        self.assertIsNone(paths.repeated_of_lost(result))
+        self.assertIsNone(path_tables.repeated_of_lost(result))
 
     def test_queue_is_in_round_trips(self):
-        self.assertAlmostEqual(paths.queue(PATH, run()), 0.5)
+        self.assertAlmostEqual(path_tables.queue(PATH, run()), 0.5)
 
     def test_jain(self):
-        self.assertAlmostEqual(paths.jain([3, 3, 3]), 1)
-        self.assertAlmostEqual(paths.jain([5, 0, 0, 0]), 0.25)
+        self.assertAlmostEqual(path_tables.jain([3, 3, 3]), 1)
+        self.assertAlmostEqual(path_tables.jain([5, 0, 0, 0]), 0.25)
 
     def test_street_compares_the_first_with_the_mean_of_the_others(self):
         mixed = Street("mixed", 10e6, ["zcrp", "cubic", "cubic"], seconds=1)
-        self.assertAlmostEqual(paths.street_figure(mixed, [6, 3, 5]), 1.5)
+        self.assertAlmostEqual(path_tables.street_figure(mixed, [6, 3, 5]), 1.5)
 
     def test_street_of_one_kind_has_an_index(self):
         same = Street("same", 10e6, ["zcrp", "zcrp"], seconds=1)
-        self.assertAlmostEqual(paths.street_figure(same, [4, 4]), 1)
+        self.assertAlmostEqual(path_tables.street_figure(same, [4, 4]), 1)
 
     def test_flows_are_not_together_if_they_add_up_to_more_than_the_link(self):
         street = Street("two", 20e6, ["zcrp"] * 2, seconds=7)
-        self.assertTrue(paths.are_together(street, [10e6, 10.5e6]))
-        self.assertFalse(paths.are_together(street, [18e6, 17e6]))
+        self.assertTrue(path_tables.are_together(street, [10e6, 10.5e6]))
+        self.assertFalse(path_tables.are_together(street, [18e6, 17e6]))
 
 
 class Commands(unittest.TestCase):

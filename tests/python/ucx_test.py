@@ -6,7 +6,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools", "lab"))
 
-import columns
+import tables
 import ucx
 
 HEADS = "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
@@ -16,8 +16,8 @@ class Figures(unittest.TestCase):
     def test_a_run_is_said_as_zcrp_bench_says_it(self):
         run = ucx.read_figures(HEADS + "100000,0.185,0.200,0.201,1.75,2.00,28694,18573\n")
         self.assertAlmostEqual(run["gbit_per_s"], 2 * 1048576 * 8e-9)
-        self.assertEqual(columns.messages(run), 18573)
-        self.assertEqual(columns.half_a_trip(run), 0.185)
+        self.assertEqual(tables.messages(run), 18573)
+        self.assertEqual(tables.half_a_trip(run), 0.185)
 
     def test_the_last_line_counts(self):
         text = "a word, first\n" + HEADS + "5,0.5,1,1,1,4,1,8\n"
@@ -26,7 +26,7 @@ class Figures(unittest.TestCase):
     def test_no_figures(self):
         for text in ("", "connection refused\n", HEADS, HEADS + "1,2\n", HEADS + "1,x,1,1,1,1,1,1\n",
                      HEADS.replace("overall_mr", "rate") + "1,1,1,1,1,1,1,1\n"):
-            with self.assertRaises(columns.NotMeasured):
+            with self.assertRaises(tables.NotMeasured):
                 ucx.read_figures(text)
 
 

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-from columns import NotMeasured
+from tables import NotMeasured
 
 PROGRAM = "ucx_perftest"
 CORES = "0", "1"
