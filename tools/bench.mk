@@ -57,7 +57,7 @@ paper: all
 # The load experiment, too; rewrites docs/evaluation.md.
 evaluation: paper
 	@$(PRODUCTS)/zcrp-cpuload --path loopback,veth --json $(PRODUCTS)/paper/load.json
-	@python3 -B tools/lab/document.py $(PRODUCTS)/paper docs/evaluation.md
+	@python3 -B tools/lab/page.py $(PRODUCTS)/paper docs/evaluation.md
 
 # Over links with a rate, a delay and mishaps; takes the rights of root. Nine minutes.
 bench-paths: all

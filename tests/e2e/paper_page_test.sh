@@ -108,7 +108,7 @@ check "once is no harm, twice is missing" grep -F "paper: 1 of 65 runs failed tw
 check "which" grep -E "^paper: zcrp-link .* -- zcrp-bench .* --transport zcrp,.*: zcrp-bench: run 6" \
     "$place/said"
 check "the page says why" grep -F "run 6 went wrong" "$place/page/index.md"
-python3 -B tools/lab/document.py "$place/page" docs/evaluation.md "$place/evaluation.md"
+python3 -B tools/lab/page.py "$place/page" docs/evaluation.md "$place/evaluation.md"
 check "so does the document" grep -F "zcrp-bench: run 6 went wrong" "$place/evaluation.md"
 fails least 1 1 2
 check "one of seven is more than a tenth" grep -F "1 of 7 runs" "$place/said"

@@ -6,7 +6,6 @@ import unittest.mock
 
 from paper_test import SIZES, results, summaries, verdicts
 
-import document
 import findings
 import machines
 import page
@@ -74,13 +73,13 @@ class Missing(unittest.TestCase):
         self.assertIn("equal at 3 of all 3 sizes", finding.judgements[0].reason)
 
     def test_document_has_footnotes(self):
-        text = document.findings(self.results())
+        text = page.findings(self.results())
         self.assertIn("| ZCRP over UDP | **not measured** | - |\n", text)
         self.assertTrue(text.endswith(
             "\n\nMissing, for these runs failed twice:\n\n"
             "- figure 18, ZCRP over AAL5, 64 to 1M: `zcrp-link -- a`: a <failed>\n"
             "- figure 18, ZCRP over UDP and TCP (cubic), 50000 to 1M: `zcrp-link -- b`: b failed\n"))
-        self.assertNotIn("Missing", document.findings(results()))
+        self.assertNotIn("Missing", page.findings(results()))
 
     def test_the_best_tcp(self):
         found = results() | {"missing": [{"figure": None, "series": [], "sizes": [],

@@ -13,14 +13,12 @@ import unittest.mock
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "tools", "lab"))
 sys.path.insert(1, os.path.join(sys.path[0], "..", "common"))
 
-import document
 import findings
 import groups
 import machines
 import page
 import paper
 import run
-import summary
 
 SIZES = (64, 1 << 14, 50000, 1 << 20)
 CONDITIONS = {
@@ -55,7 +53,7 @@ def results(zcrp=(10, 50, 100, 100), tcp=(40, 80, 80, 80), loaded=1.0, **unlike)
 
 
 def summaries(found):
-    return {figure["number"]: summary.summarize(figure) for figure in found["figures"]}
+    return {figure["number"]: findings.summarize(figure) for figure in found["figures"]}
 
 
 def verdicts(words, found):
@@ -141,16 +139,16 @@ class Findings(unittest.TestCase):
 class Summary(unittest.TestCase):
     def test_a_point_is_the_median_and_what_lies_about_it(self):
         rates = [one_run("zcrp", "udp", 64, rate) for rate in (3.0, 1.0, 8.0)]
-        self.assertEqual(summary.summarize({"runs": rates}),
-                         {"zcrp/udp": {64: summary.Point(3.0, 1.0, 8.0, 1.5, 2.5)}})
+        self.assertEqual(findings.summarize({"runs": rates}),
+                         {"zcrp/udp": {64: findings.Point(3.0, 1.0, 8.0, 1.5, 2.5)}})
 
     def test_large_messages(self):
-        points = summary.summarize({"runs": runs((1, 2, 30, 50), (1, 1, 1, 1))})["zcrp/udp"]
-        self.assertAlmostEqual(summary.large_rate(points), 40)
+        points = findings.summarize({"runs": runs((1, 2, 30, 50), (1, 1, 1, 1))})["zcrp/udp"]
+        self.assertAlmostEqual(findings.large_rate(points), 40)
 
     def test_bytes_text(self):
         for size, expected in ((64, "64"), (50000, "50000"), (1 << 14, "16K"), (1 << 22, "4M")):
-            self.assertEqual(summary.bytes_text(size), expected)
+            self.assertEqual(findings.bytes_text(size), expected)
 
 
 class Page(unittest.TestCase):
@@ -279,7 +277,7 @@ class Document(unittest.TestCase):
         with tempfile.TemporaryDirectory() as place:
             for name, found in files.items():
                 groups.write(f"{place}/{name}.json", json.dumps(found))
-            return document.update(self.page, place)
+            return page.update(self.page, place)
 
     def test_findings_come_between_their_marks(self):
         updated = self.update(paper=results())
@@ -294,8 +292,8 @@ class Document(unittest.TestCase):
     def test_again_changes_nothing(self):
         with tempfile.TemporaryDirectory() as place:
             groups.write(f"{place}/paper.json", json.dumps(results()))
-            updated = document.update(self.page, place)
-            self.assertEqual(document.update(updated, place), updated)
+            updated = page.update(self.page, place)
+            self.assertEqual(page.update(updated, place), updated)
 
     def test_load(self):
         estimate = {"median": 1.25, "low": 1.0, "high": 1.5}
@@ -316,8 +314,8 @@ class Document(unittest.TestCase):
     def test_the_document_has_the_marks(self):
         path = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "evaluation.md")
         text = groups.read(path)
-        for name in document.SOURCES:
-            filled = document.replace(text, name, "x\n")
+        for name in page.SOURCES:
+            filled = page.replace(text, name, "x\n")
             self.assertEqual(filled.count(f"<!-- {name} -->\nx\n<!-- end -->"), 1)
 
 

@@ -1,11 +1,80 @@
-"""The paper's findings, and whether they hold here. What holds is decided by figures alone: two
-rates are equal within a tenth, and large messages are those of 50,000 bytes and more."""
+"""What remains of the runs of a figure; the paper's findings, and whether they hold here. What holds is decided by
+figures alone: two rates are equal within a tenth, and large messages are those of 50,000 bytes and more."""
 
 import collections
 import statistics
 
 from machines import LOADED, PAIRS, WITHOUT_LOAD
-from summary import LARGE, bytes_text, label, large_rate
+
+# ---- a figure: medians, and what lies about them
+
+LARGE = 50000  # bytes of a message from which it is large: the paper's threshold
+
+Point = collections.namedtuple("Point", "mbit_per_s low high sender_cpu receiver_cpu")
+
+ORDER = ("zcrp/aal5", "zcrp/aal5-udp", "zcrp/udp", "tcp")
+
+
+def series_of(run):
+    return "tcp" if run["transport"] == "tcp" else f"zcrp/{run['channel']}"
+
+
+def label(series, tcp="tcp"):
+    return {"tcp": f"TCP ({tcp})", "zcrp/udp": "ZCRP over UDP"}.get(series, "ZCRP over AAL5")
+
+
+def point(runs):
+    def values(name):
+        return [run[name] for run in runs]
+    rates = values("mbit_per_s")
+    return Point(statistics.median(rates), min(rates), max(rates),
+                 statistics.median(values("sender_cpu_s_per_gb")),
+                 statistics.median(values("receiver_cpu_s_per_gb")))
+
+
+def summarize(figure):
+    """Points by series, and in these by size; series in a fixed order, sizes ascending. Of what is
+    missing there are no points."""
+    groups = collections.defaultdict(list)
+    for run in figure["runs"]:
+        groups[series_of(run), run["size"]].append(run)
+    missing = {series for one in figure.get("missing", []) for series in one["series"]}
+    found = sorted({series for series, _ in groups} | missing, key=ORDER.index)
+    sizes = sorted({size for _, size in groups})
+    return {series: {size: point(groups[series, size]) for size in sizes
+                     if (series, size) in groups} for series in found}
+
+
+def large_rate(points):
+    """One figure for a series: the median rate of large messages, in Mbit/s; None if there are none."""
+    rates = [point.mbit_per_s for size, point in points.items() if size >= LARGE]
+    return statistics.median(rates) if rates else None
+
+
+def missing_runs(results):
+    """Those that failed twice, of all figures."""
+    return results.get("missing", []) + \
+        [one for figure in results["figures"] for one in figure.get("missing", [])]
+
+
+def missing_text(one, tcp):
+    """What is missing without a run."""
+    if one["figure"] is None:
+        return f"which TCP is the best ({tcp} is this machine's own)"
+    sizes = " to ".join(dict.fromkeys(bytes_text(size) for size in
+                                      (one["sizes"][0], one["sizes"][-1])))
+    series = " and ".join(label(name, tcp) for name in one["series"])
+    return f"figure {one['figure']}, {series}, {sizes}"
+
+
+def bytes_text(size):
+    for unit, name in ((1 << 20, "M"), (1 << 10, "K")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{name}"
+    return str(size)
+
+
+# ---- findings
 
 EQUAL = 0.1  # rates differ by no more than this share of the greater one
 MARGIN = 0.05  # a line lies above another one if it does by more than this
@@ -21,14 +90,6 @@ Judgement = collections.namedtuple("Judgement", "series verdict reason")
 
 def is_equal(a, b):
     return abs(a - b) <= EQUAL * max(a, b)
-
-
-def yes(is_so):
-    return HOLDS if is_so else NOT
-
-
-def share(holds, count):
-    return HOLDS if holds == count else PARTLY if holds else NOT
 
 
 def crossing(ours, theirs):
@@ -98,24 +159,19 @@ class Rates:
         return max(rate for rate in rates if rate is not None)
 
     def points(self, sender, receiver, series):
-        """From a machine to another; None if it was not measured."""
+        """From a machine to another; empty if it was not measured."""
         (pair,) = (pair for pair in PAIRS if (pair.sender, pair.receiver) == (sender, receiver))
-        return self.figures.get(pair.number, {}).get(series)
-
-    def large(self, sender, receiver, series):
-        """The rate of large messages; None if it was not measured."""
-        points = self.points(sender, receiver, series)
-        return large_rate(points) if points else None
+        return self.figures.get(pair.number, {}).get(series, {})
 
 
 def compare(rates, series, pairs, decide):
     """Looks at the rates of some pairs of machines; decide(*rates) says whether it is so."""
-    values = [rates.large(*pair, series) for pair in pairs]
+    values = [large_rate(rates.points(*pair, series)) for pair in pairs]
     if None in values:
         return Judgement(series, UNKNOWN, "")
     said = ", ".join(f"{a} to {b} {value:.3g}" for (a, b), value in zip(pairs, values))
     full = "; all fill the link" if min(values) >= FULL * rates.best() else ""
-    return Judgement(series, yes(decide(*values)), f"Mbit/s: {said}{full}")
+    return Judgement(series, HOLDS if decide(*values) else NOT, f"Mbit/s: {said}{full}")
 
 
 def equal_behaviour(rates, series):
@@ -137,18 +193,13 @@ def equal_tcp(rates, series):
     return compare(rates, series, pairs, decide)
 
 
-def one_way_faster(fast, slow):
-    """Between two machines, one way is faster than the other."""
-    def judge(rates, series):
-        return compare(rates, series, [(fast, slow), (slow, fast)],
-                       lambda there, back: there > back * (1 + EQUAL))
-    return judge
+def is_faster(there, back):
+    return there > back * (1 + EQUAL)
 
 
-def both_ways_equal(a, b):
-    def judge(rates, series):
-        return compare(rates, series, [(a, b), (b, a)], is_equal)
-    return judge
+def both_ways(a, b, decide):
+    """Between two machines: decide(there, back)."""
+    return lambda rates, series: compare(rates, series, [(a, b), (b, a)], decide)
 
 
 def kept_under_load(points, base):
@@ -166,7 +217,8 @@ def unchanged_by_load(rates, series):
     if not kept:
         return Judgement(series, UNKNOWN, "")
     said = ", ".join(f"{a} and {b} counters {value:.0%}" for (*_, (a, b)), value in kept.items())
-    verdict = share(sum(value >= 1 - EQUAL for value in kept.values()), len(kept))
+    holds = [value >= 1 - EQUAL for value in kept.values()]
+    verdict = HOLDS if all(holds) else PARTLY if any(holds) else NOT
     return Judgement(series, verdict, f"of its rate it keeps, beside sender and receiver: {said}")
 
 
@@ -181,9 +233,9 @@ CLAIMS = [  # words, who is judged, how
     ("TCP is equally fast from Ultra to Ultra, from Ultra to 5 and from 5 to Ultra, and slower from "
      "5 to 5.", "tcp", equal_tcp),
     ("Both protocols are faster from 20 to Ultra 2 than from Ultra 2 to 20.", "",
-     one_way_faster("20", "Ultra 2")),
-    ("From 5 to 20 and from 20 to 5 is roughly the same.", "", both_ways_equal("5", "20")),
-    ("From 20 to Ultra exceeds from Ultra to 20.", "", one_way_faster("20", "Ultra 1")),
+     both_ways("20", "Ultra 2", is_faster)),
+    ("From 5 to 20 and from 20 to 5 is roughly the same.", "", both_ways("5", "20", is_equal)),
+    ("From 20 to Ultra exceeds from Ultra to 20.", "", both_ways("20", "Ultra 1", is_faster)),
 ]
 
 def judge(figures):

@@ -8,25 +8,10 @@ import os
 import time
 
 from machines import PERIOD_US
+from tables import read, write
 
 PREFIX = "zcrp-paper"
 PATIENCE_S = 5  # for the last process of a group to be gone
-
-
-def write(path, text):
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
-
-
-def read(path):
-    with open(path, encoding="ascii") as file:
-        return file.read()
-
-
-def mounted(text, kind):
-    """Where file systems of a kind are mounted, and how, from the text of /proc/mounts."""
-    lines = (line.split() for line in text.splitlines())
-    return [(fields[1], fields[3].split(",")) for fields in lines if fields[2] == kind]
 
 
 def limits(version, quota_us):
@@ -37,12 +22,14 @@ def limits(version, quota_us):
 
 
 def candidates(mounts):
-    """Where groups with limits might be made, the newer interface first: version and place."""
-    for place, _ in mounted(mounts, "cgroup2"):
-        if "cpu" in read(f"{place}/cgroup.controllers").split():
+    """Where groups with limits might be made, by the text of /proc/mounts: version and place, the newer interface
+    first."""
+    found = [line.split()[1:4] for line in mounts.splitlines()]
+    for place, kind, _ in found:
+        if kind == "cgroup2" and "cpu" in read(f"{place}/cgroup.controllers").split():
             yield 2, place
-    for place, options in mounted(mounts, "cgroup"):
-        if "cpu" in options:
+    for place, kind, options in found:
+        if kind == "cgroup" and "cpu" in options.split(","):
             yield 1, place
 
 
@@ -78,14 +65,17 @@ def remove_orphans(place):
 
 
 class Groups:
-    """Makes groups at a place."""
+    """Makes groups at a place; where the system permits none (no version), a machine is whatever this one is."""
 
-    def __init__(self, version, place):
+    def __init__(self, version=None, place=""):
         self.version, self.place = version, place
 
     @contextlib.contextmanager
     def group(self, name, quota_us):
-        """A group for as long as the block lasts; its path."""
+        """A group for as long as the block lasts; its path, or "" for none."""
+        if self.version is None:
+            yield ""
+            return
         path = f"{self.place}/{PREFIX}.{os.getpid()}.{name}"
         os.mkdir(path)
         try:
@@ -94,16 +84,6 @@ class Groups:
             yield path
         finally:
             remove(path)
-
-
-class NoGroups:
-    """Where the system permits none: a machine is whatever this one is."""
-
-    version = None
-
-    @contextlib.contextmanager
-    def group(self, _name, _quota_us):
-        yield ""
 
 
 def permits(groups):
@@ -131,4 +111,4 @@ def available(mounts=None):
         finally:
             if has_enabled:
                 write(f"{place}/cgroup.subtree_control", "-cpu")
-    yield NoGroups()
+    yield Groups()

@@ -1,16 +1,85 @@
-"""The page, in Markdown: what was found, and every figure as a picture, by zcrp-plot, and as a table."""
+"""What was measured, in Markdown: a page with every figure as a picture, by zcrp-plot, and as a table; and, as a
+program, what `make paper` and zcrp-cpuload have measured, in docs/evaluation.md between its marks:
+
+    page.py DIRECTORY DOCUMENT [OUTPUT]     DIRECTORY has paper.json and load.json
+"""
 
 import json
 import os
 import shutil
 import subprocess
+import sys
 
-import document
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
+
 from attempts import Failure
-from document import table
+from findings import bytes_text, label, large_rate, missing_runs, missing_text, rows, summarize
 from machines import FIGURES, LOADED, MACHINES, WITHOUT_LOAD
 from run import find
-from summary import bytes_text, label, large_rate, missing_runs, summarize
+from tables import line, read, replace, write
+
+# ---- what the page and the document have
+
+def table(head, rows):
+    return line(head) + line(["---"] * len(head)) + "".join(map(line, rows))
+
+
+def footnotes(missing):
+    """What the dashes of a table are for: what is missing, and the run that failed."""
+    lines = [f"- {what}: `{one['command']}`: {' '.join(one['said'].split())}\n"
+             for what, one in missing]
+    return "\nMissing, for these runs failed twice:\n\n" + "".join(lines) if lines else ""
+
+
+def findings(results):
+    """The paper's findings, a line for each protocol."""
+    tcp = results["conditions"]["tcp"]
+    figures = {figure["number"]: summarize(figure) for figure in results["figures"]}
+    lines = [[claim, name, f"**{verdict}**", reason] for claim, name, verdict, reason in
+             rows(figures, tcp)]
+    said = ((missing_text(one, tcp), one) for one in missing_runs(results))
+    return table(["the paper's finding", "", "here", ""], lines) + footnotes(said)
+
+
+def conditions(results):
+    said = results["conditions"]
+    quotas = "" if said["quotas"] else "; no quotas, so all machines are alike"
+    return f"{said['processor']}, {said['cores']} cores, Linux {said['kernel']}; " \
+        f"medians of {said['repeat']}{quotas}.\n"
+
+
+def estimate_text(estimate, has_spread=False):
+    if estimate is None:
+        return "-"
+    text = f"{estimate['median']:.3g}"
+    return f"{text} [{estimate['low']:.2f}, {estimate['high']:.2f}]" if has_spread else text
+
+
+def name_of(figures):
+    """A transport; TCP's channel has its name."""
+    channel = figures["channel"]
+    return channel if channel.startswith("tcp") else f"{figures['transport']}/{channel}"
+
+
+def load(results):
+    """What zcrp-cpuload found, a table for each setting."""
+    text = ""
+    for setting in results["settings"]:
+        a, b = setting["cores"]
+        where = "both ends on one core" if a == b else "an end on each of two cores"
+        text += f"\n{setting['path']}, {where}; paced to {setting['paced_to_gbit_per_s']:.3g} Gbit/s:\n\n"
+        rows = [[one["phase"], name_of(one), estimate_text(one["gbit_per_s"]), estimate_text(one["own_ms_per_gb"]),
+                 estimate_text(one["host_ms_per_gb"]), estimate_text(one["counter_kept"], True),
+                 estimate_text(one["gbit_per_s_to_tcp"], True), estimate_text(one["counter_kept_to_tcp"], True)]
+                for one in setting["summary"]]
+        text += table(["phase", "", "Gbit/s", "processes, ms/GB", "host, ms/GB", "counter kept",
+                       "speed / TCP", "counter / TCP"], rows)
+        text += footnotes((f"{one['transport']}, {one['phase']}", one)
+                          for one in setting.get("missing", []))
+    return text + "\n"
+
+
+# ---- the page
 
 PAGE = "index.md"
 WITHOUT_QUOTAS = "This system does not permit processor quotas (control groups), so all machines here " \
@@ -78,8 +147,7 @@ def draw(path, results):
     """The picture beside the file of what it shows; nothing, if there is nothing to draw."""
     if not results["runs"]:
         return ""
-    with open(path + ".json", "w", encoding="ascii") as file:
-        json.dump(results, file)
+    write(path + ".json", json.dumps(results))
     done = subprocess.run([find("zcrp-plot"), path + ".json", "--output", path + ".svg"],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -106,8 +174,8 @@ def approximate(figures, tcp):
 
 
 def warnings(results):
-    conditions = results["conditions"]
-    said = [WITHOUT_QUOTAS] * (not conditions["quotas"]) + [QUICK] * (conditions["repeat"] < 3) + \
+    here = results["conditions"]
+    said = [WITHOUT_QUOTAS] * (not here["quotas"]) + [QUICK] * (here["repeat"] < 3) + \
         [MISSING] * bool(missing_runs(results))
     return "".join(f"**{words}**\n\n" for words in said)
 
@@ -124,15 +192,42 @@ def method(results):
 
 def page(directory, results):
     """The whole page, from what paper.json holds; its pictures are drawn into the directory."""
-    conditions, tcp = results["conditions"], results["conditions"]["tcp"]
+    here, tcp = results["conditions"], results["conditions"]["tcp"]
     measured = {figure["number"]: figure for figure in results["figures"]}
     figures = {number: summarize(figure) for number, figure in measured.items()}
     drawn = [figure_text(directory, measured[figure.number], figure, figures, tcp)
              for figure in FIGURES if figure.number in figures]
     return "\n".join([
         "# ZCRP beside TCP, as in 1998\n",
-        f"{conditions['when']}, libzcrp {conditions['version']}. {document.conditions(results)}"
+        f"{here['when']}, libzcrp {here['version']}. {conditions(results)}"
         "The measurements are in [paper.json](paper.json).\n",
-        warnings(results) + "## Findings\n", document.findings(results),
+        warnings(results) + "## Findings\n", findings(results),
         "## Large messages (figures 13 and 14)\n", approximate(figures, tcp),
         "## Throughput over message size\n", *drawn, "## Method\n", method(results)])
+
+
+# ---- the document
+
+SOURCES = {  # of each mark: file, and what is made of it
+    "conditions": ("paper.json", conditions),
+    "findings": ("paper.json", findings),
+    "load": ("load.json", load),
+}
+
+
+def update(text, directory):
+    """The document with new figures; what was not measured stays as it is."""
+    for name, (source, make) in SOURCES.items():
+        path = os.path.join(directory, source)
+        if os.path.exists(path):
+            text = replace(text, name, make(json.loads(read(path))))
+    return text
+
+
+def main(directory, document, output=None):
+    """Rewrites the document, or writes what it would be to another file."""
+    write(output or document, update(read(document), directory))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

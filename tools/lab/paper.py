@@ -16,11 +16,10 @@ import groups
 import page
 import run
 from attempts import Attempts
-from findings import judge, sentence
+from findings import judge, sentence, summarize
 from machines import MACHINES, SCALES, Figure
 from progress import Progress
-from summary import summarize
-from tables import processor
+from tables import processor, read, write
 
 HARDEST = Figure(15, "5", "5")  # where the best TCP is looked for
 
@@ -63,13 +62,10 @@ def evaluate(scale, made, attempts):
             "figures": figures, "missing": missing_of(attempts, None)}
 
 
-def write(directory, results):
+def save(directory, results):
     os.makedirs(directory, exist_ok=True)
-    with open(os.path.join(directory, "paper.json"), "w", encoding="ascii") as file:
-        json.dump(results, file, indent=1)
-        file.write("\n")
-    with open(os.path.join(directory, page.PAGE), "w", encoding="utf-8") as file:
-        file.write(page.page(directory, results))
+    write(os.path.join(directory, "paper.json"), json.dumps(results, indent=1) + "\n")
+    write(os.path.join(directory, page.PAGE), page.page(directory, results))
 
 
 def say(results, directory):
@@ -93,8 +89,7 @@ def parse(arguments):
 
 def results_of(options, attempts):
     if options.source:
-        with open(options.source, encoding="ascii") as file:
-            return json.load(file)
+        return json.loads(read(options.source))
     with groups.available() as made:
         return evaluate(SCALES[options.scale], made, attempts)
 
@@ -105,7 +100,7 @@ def main(arguments):
     try:
         page.check()
         results = results_of(options, attempts)
-        write(options.output, results)
+        save(options.output, results)
         say(results, options.output)
     except (run.Failure, OSError) as error:
         print(f"paper: {error}", file=sys.stderr)
