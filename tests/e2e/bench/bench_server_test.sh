@@ -39,7 +39,7 @@ check "it still serves" "$bench" --connect "127.0.0.1:$port" --transport tcp:def
 check "settings are not said twice: channels are as large as the first say" python3 -c "
 import socket, struct
 peer = socket.create_connection(('127.0.0.1', $port), 20).makefile('rwb')
-peer.write(peer.readline() + b'settings\n' + struct.pack('<15Q', 0, 0, 9, 0, 10**10, *[0] * 10) + b'settings\n')
+peer.write(peer.readline() + b'settings\n' + struct.pack('<16Q', 0, 0, 9, 0, 10**10, *[0] * 7, 1, *[0] * 3) + b'settings\n')
 peer.flush()
 said = [peer.readline() for _ in range(2)]
 assert said[0] == b'settled\n' and said[1].startswith(b'failed the sending end says nonsense'), said"

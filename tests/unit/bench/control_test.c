@@ -14,7 +14,8 @@ static const struct settings some = {.unit_bytes = 1472,
                                      .limit_ns = 10000000000,
                                      .congestion = 4,
                                      .channel = 2,
-                                     .has_keys = 1};
+                                     .has_keys = 1,
+                                     .flows = 1};
 
 /* Says settings to an end that hears them: what that returns. */
 static int tell(const struct settings *settings, struct settings *heard)
@@ -56,7 +57,7 @@ TEST(settings__of_the_largest_values)
 
 TEST(settings_hear__values_out_of_range)
 {
-    struct settings bad[] = {some, some, some, some, some};
+    struct settings bad[] = {some, some, some, some, some, some, some};
     struct settings heard;
 
     complain_silently();
@@ -65,6 +66,8 @@ TEST(settings_hear__values_out_of_range)
     bad[2].depth = 0;
     bad[3].limit_ns = UINT64_MAX;
     bad[4].has_keys = 2;
+    bad[5].flows = 0;
+    bad[6].flows = 65;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         ck_assert_int_eq(tell(&bad[i], &heard), -1);
 }

@@ -11,7 +11,7 @@ static const struct options options = {
     .memory_bytes = 64u << 20,
     .duration_ns = second_ns,
     .transport_count = 2,
-    .settings = {.depth = DEPTH},
+    .settings = {.flows = 1, .depth = DEPTH},
 };
 
 static struct sending_end end;
@@ -35,7 +35,7 @@ static uint64_t depth_at(size_t which, size_t lane, double bytes_per_s)
     struct job job;
 
     contender->lane = lane;
-    contender->lanes[lane].bytes_per_s = bytes_per_s;
+    contender->lanes[lane]->bytes_per_s = bytes_per_s;
     ck_assert_int_eq(measurement_job(&end, contender, SIZE, &job), 0);
     return job.depth;
 }
@@ -65,8 +65,8 @@ TEST(measurement_trial__each_channel_has_its_own_rate)
 {
     struct job job;
 
-    end.contenders[0].lanes[0].bytes_per_s = 8e3;
-    end.contenders[1].lanes[0].bytes_per_s = 1600e3;
+    end.contenders[0].lanes[0]->bytes_per_s = 8e3;
+    end.contenders[1].lanes[0]->bytes_per_s = 1600e3;
     ck_assert_int_eq(measurement_trial(&end, &end.contenders[0], SIZE, &job), 0);
     ck_assert_uint_eq(job.depth, 2);
     ck_assert_int_eq(measurement_trial(&end, &end.contenders[1], SIZE, &job), 0);

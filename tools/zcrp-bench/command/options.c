@@ -30,11 +30,10 @@ static const uint64_t many_bytes = 1u << 30;
 
 static const struct options defaults = {
     .repeat = 5,
-    .parallel = 1,
     .memory_bytes = 64u << 20,
     .tcp_cc = MANNER_BEST,
     .cores = {PIN_NONE, PIN_NONE},
-    .settings = {.depth = 1024, .limit_ns = SECONDS_OF_PATIENCE * UINT64_C(1000000000)},
+    .settings = {.flows = 1, .depth = 1024, .limit_ns = SECONDS_OF_PATIENCE * UINT64_C(1000000000)},
 };
 
 /* In the order of enum zcrp_congestion; 0 is the default there, and has no name here. */
@@ -248,7 +247,7 @@ static const struct argument_row rows[] = {
              "send at most BITS of messages a second: 64k, 155M, 2.5G (no limit)", DECIDES),
     ARGUMENT_TRUE("reverse", 'R', AT(is_reverse),
                   "the listening end sends; with both ends here the ends swap", DECIDES),
-    ARGUMENT("parallel", 'P', NUMBER, AT(parallel), 1, OPTIONS_MAX_PARALLEL, "N",
+    ARGUMENT("parallel", 'P', NUMBER, SETTING(flows), 1, FLOWS_MAX, "N",
              "use N flows at once, each with channels of its own (1)", DECIDES),
     ARGUMENT(
         "peers", 0, NUMBER, AT(peers), 1, OPTIONS_MAX_PEERS, "N",
@@ -463,8 +462,7 @@ static int check(const struct options *options)
          "--trace is of ZCRP: there is none in --transport"},
         {options->has_keys && !has_zcrp(options),
          "--keys is of ZCRP: there is none in --transport"},
-        {is_raw && options->parallel > 1,
-         "--channel aal5 has circuits for one flow: no --parallel"},
+        {is_raw && settings->flows > 1, "--channel aal5 has circuits for one flow: no --parallel"},
         {is_raw && options->peers > 0,
          "--peers has connections, which carry AAL5 over UDP only: --channel aal5-udp"},
         {is_raw && options->has_keys,

@@ -9,12 +9,7 @@
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/contender.h"
 
-enum {
-    OPTIONS_MAX_SIZES = 64,
-    OPTIONS_MAX_TRANSPORTS = 16,
-    OPTIONS_MAX_PARALLEL = 64,
-    OPTIONS_MAX_PEERS = 10000
-};
+enum { OPTIONS_MAX_SIZES = 64, OPTIONS_MAX_TRANSPORTS = 16, OPTIONS_MAX_PEERS = 10000 };
 
 enum options_mode {
     OPTIONS_ALONE,   /* both ends, as two processes */
@@ -35,7 +30,6 @@ struct options {
     int64_t duration_ns;   /* of a measurement, instead of either; 0: none */
     int64_t interval_ns;   /* between two lines while a measurement is under way; 0: none */
     uint64_t bits_per_s;   /* that the sending end keeps to; 0: as fast as it goes */
-    uint64_t parallel;     /* flows at once, each measurement in all of them */
     uint64_t peers;        /* connections between two processes; 0: no measurement of these */
     bool is_duplex;        /* and messages go both ways over each */
     uint64_t repeat;       /* measurements of each size and transport */

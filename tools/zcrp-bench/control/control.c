@@ -14,7 +14,7 @@
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
 
-static const char greeting[] = "zcrp-bench 11";
+static const char greeting[] = "zcrp-bench 12";
 static const char failure[] = "failed";
 
 /* A host that vanished is noticed although it says nothing. */
@@ -252,5 +252,7 @@ int settings_hear(struct control *control, struct settings *settings)
 #define SETTINGS_CHECK(name, most) are_sane = are_sane && settings->name <= (uint64_t)(most);
     SETTINGS(SETTINGS_CHECK)
 #undef SETTINGS_CHECK
-    return are_sane && settings->depth > 0 ? 0 : complain("the connecting end says nonsense");
+    return are_sane && settings->depth > 0 && settings->flows > 0
+               ? 0
+               : complain("the connecting end says nonsense");
 }

@@ -2,19 +2,18 @@
  * question. The connecting end asks, the listening end answers.
  *
  *      connecting end                  listening end
- *      zcrp-bench 11                   zcrp-bench 11
+ *      zcrp-bench 12                   zcrp-bench 12
  *      settings, and their numbers     settled
- *      open | back TRANSPORT           opened PORT
+ *      open | back TRANSPORT           opened PORT      (once for each flow)
  *      connected PORT                  open
  *      measure, and an order (job.h)   ready
- *      more, and a count, any number
+ *      more, and a flow's count, any number
  *                                      result, and a record (record.h)
  *      measure, over a way back        ready
  *      go                              more, any number
  *                                      result
  *      measure, of round trips         ready
  *                                      result
- *      flow PORT                       (accepts such a connection from there)
  *      bye
  *
  * An end that fails says "failed REASON" instead of what it should have said, and hangs up. */
@@ -102,6 +101,7 @@ bool control_is_broken(const struct control *control);
     X(vci, 4124)                /* of AAL5's first circuit; 0: the usual one */                    \
     X(is_connected, 1)          /* 1: ZCRP's messages go by a connection, round trips both ways */ \
     X(has_keys, 1)              /* 1: ZCRP has keys */                                             \
+    X(flows, 64)                /* that a channel is made of, a thread for each: at least 1 */     \
     X(peers, 10000)             /* connections that a channel is made of; 0: it is no crowd */     \
     X(is_duplex, 1)             /* 1: messages go both ways over each of these */                  \
     X(mapped_bytes, 1ull << 44) /* that both ends of each may map */

@@ -113,10 +113,12 @@ int contender_open(struct contender *contender, const struct choice *choice,
         size_t i = contender->lane_count++;
 
         channel.manner = manners[i];
-        channel.number = (*number)++;
-        contender->lanes[i] = channel;
-        if (transport_open(&contender->lanes[i]) < 0)
-            return -1;
+        for (uint64_t flow = 0; flow < options->settings.flows; flow++) {
+            channel.number = (*number)++;
+            contender->lanes[i][flow] = channel;
+            if (transport_open(&contender->lanes[i][flow]) < 0)
+                return -1;
+        }
     }
     if (!options->is_ping || !transport_is_simplex(&channel))
         return 0;
@@ -128,15 +130,15 @@ int contender_open(struct contender *contender, const struct choice *choice,
 
 void contender_close(struct contender *contender)
 {
-    for (size_t i = 0; i < contender->lane_count; i++)
-        transport_close(&contender->lanes[i]);
+    for (size_t i = 0; i < contender->lane_count * FLOWS_MAX; i++)
+        transport_close(&contender->lanes[i / FLOWS_MAX][i % FLOWS_MAX]);
     transport_close(&contender->back);
 }
 
 /* Only manners whose writes are smaller than the message are worth trying. */
 static bool has_use(const struct contender *contender, size_t lane, uint64_t size)
 {
-    return contender->lanes[lane].manner.write_bytes < size;
+    return contender->lanes[lane]->manner.write_bytes < size;
 }
 
 int contender_choose(struct contender *contender, struct sending_end *end, uint64_t size)

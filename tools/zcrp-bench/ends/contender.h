@@ -29,7 +29,7 @@ struct choice {
 
 struct contender {
     const char *name;
-    struct transport lanes[MANNERS_MAX];
+    struct transport lanes[MANNERS_MAX][FLOWS_MAX];
     size_t lane_count;
     size_t lane;           /* the chosen one */
     struct transport back; /* for ping, where the kind needs it: all zero else */
@@ -54,7 +54,7 @@ int contender_choose(struct contender *contender, struct sending_end *end, uint6
 
 static inline struct transport *contender_transport(struct contender *contender)
 {
-    return &contender->lanes[contender->lane];
+    return contender->lanes[contender->lane];
 }
 
 /* The channel by which round trips come back. */

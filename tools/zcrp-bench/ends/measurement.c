@@ -91,8 +91,7 @@ static int do_part(struct sending_end *end, struct contender *contender, struct 
     if (job->are_trips)
         status = trips_ask(transport, contender_back(contender), job, run->histogram);
     else
-        status = is_back ? transport->kind->receive(transport, job)
-                         : transport->kind->send(transport, job);
+        status = flows_move(transport, job, is_sending, &here->fairness);
     if (status < 0)
         return job_failed(end);
     if (is_sending && record_hear(&end->control, there) < 0)
@@ -124,15 +123,13 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
     };
     if (job->are_trips && run->histogram == NULL)
         return complain("no memory for a histogram: %s", strerror(ENOMEM));
-    int status = transport_prepare(transport, job);
+    int status = flows_prepare(transport, job);
     if (status == 0 && back != transport && job->are_trips)
-        status = transport_prepare(back, job);
+        status = flows_prepare(back, job);
     if (status == 0)
         status = announce(end, transport->number, job);
-    if (status == 0) {
-        status = transport_begin(transport) < 0 ? -1 : do_part(end, contender, job, run);
-        transport_end(transport);
-    }
+    if (status == 0)
+        status = do_part(end, contender, job, run);
     if (status < 0) {
         run_fini(run);
         return -1;
@@ -164,7 +161,7 @@ static int fit_memory(struct sending_end *end, struct job *job)
     uint64_t slots = options_slots(options, job->size, job->count);
     uint64_t directions = options->is_duplex ? 2 : 1;
 
-    job->ways = 1;
+    job->ways = options->settings.flows;
     if (options->peers > 0) {
         job->ways = options->peers;
         slots = options_slots(options, directions * job->ways * job->size, UINT64_MAX);

@@ -2,13 +2,12 @@
 #ifndef BENCH_MEASUREMENT_H
 #define BENCH_MEASUREMENT_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "zcrp-bench/command/options.h"
 #include "zcrp-bench/results/results.h"
 
-/* The sending end and all that is open while it runs; with --parallel, of one flow. */
+/* The sending end and all that is open while it runs. */
 struct sending_end {
     const struct options *options;
     struct control control;
@@ -17,14 +16,6 @@ struct sending_end {
     uint64_t seed;           /* of the last pattern */
     _Atomic uint64_t passed; /* bytes of messages that were handed to a channel */
     int64_t start_ns;        /* of the first measurement */
-
-    /* The measurement under way: over the contender `which`, with messages of `size`, into *run, in
-     * a thread of its own but for the first flow. `status` is there when that has ended. */
-    size_t which;
-    uint64_t size;
-    struct run *run;
-    pthread_t thread;
-    int status;
 };
 
 /* Each returns 0, or -1 with a complaint. A job is good until the next one is made. */

@@ -1,41 +1,25 @@
 #include "zcrp-bench/ends/ends.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "common/complain.h"
-#include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/trips.h"
 #include "zcrp-bench/job/record.h"
 #include "zcrp-bench/transports/transport.h"
 
-/* As many channels as a sending end may open: each contender's lanes, and one back. */
-enum { CHANNELS = OPTIONS_MAX_TRANSPORTS * (MANNERS_MAX + 1) };
+/* As many transports as a sending end may open: the flows of each contender's lanes, and one back.
+ */
+enum { CHANNELS = OPTIONS_MAX_TRANSPORTS * (MANNERS_MAX * FLOWS_MAX + 1) };
 
 struct receiving_end {
     const struct options *options; /* this end's command line */
     int listener;
     struct control control;
-    struct settings settings; /* as the sending end wants them */
-    struct transport transports[CHANNELS];
+    struct settings settings;     /* as the sending end wants them */
+    struct transport *transports; /* CHANNELS */
     size_t transport_count;
     struct memory memory;
     bool is_different; /* something arrived that was not sent */
-    bool is_companion; /* another one has asked for it, with "flow" */
-    struct companion *companions[OPTIONS_MAX_PARALLEL - 1]; /* that this one has asked for */
-    size_t companion_count;
-};
-
-/* A flow beside the first, in a thread of its own. */
-struct companion {
-    pthread_t thread;
-    struct receiving_end end;
-    int fd;
-    int status; /* once the thread has ended */
 };
 
 /* ---- a job ---- */
@@ -52,7 +36,7 @@ static int make_job(struct receiving_end *end, const struct order *order, struct
     *job = (struct job){
         .size = order->size,
         .count = order->count,
-        .ways = end->settings.peers > 0 ? end->settings.peers : 1,
+        .ways = end->settings.peers > 0 ? end->settings.peers : end->settings.flows,
         .depth = order->depth,
         .are_trips = order->are_trips != 0,
         .is_verified = order->is_verified != 0,
@@ -99,12 +83,8 @@ static int do_part(struct receiving_end *end, struct transport *transport, struc
         record_begin(&record, transport);
         job->course.start_ns = watch_now_ns();
     }
-    int status;
-    if (job->are_trips)
-        status = trips_answer(transport, back, job);
-    else
-        status = transport->is_back ? transport->kind->send(transport, job)
-                                    : transport->kind->receive(transport, job);
+    int status = job->are_trips ? trips_answer(transport, back, job)
+                                : flows_move(transport, job, transport->is_back, &record.fairness);
     if (status < 0)
         return -1;
     record_end(&record, transport, job);
@@ -115,6 +95,21 @@ static int do_part(struct receiving_end *end, struct transport *transport, struc
     return control_say_numbers(&end->control, "result", &record, sizeof record);
 }
 
+/* The channel with this number, if all its flows are there; else NULL. */
+static struct transport *channel_at(struct receiving_end *end, uint64_t number)
+{
+    uint64_t flows = end->settings.flows;
+    struct transport *first = &end->transports[number % CHANNELS];
+
+    if (number >= end->transport_count || flows > end->transport_count - number)
+        return NULL;
+    for (uint64_t i = 1; i < flows; i++) {
+        if (first[i].kind != first->kind || first[i].is_back != first->is_back)
+            return NULL;
+    }
+    return first;
+}
+
 static int obey_measure(struct receiving_end *end)
 {
     struct order order;
@@ -122,18 +117,16 @@ static int obey_measure(struct receiving_end *end)
 
     if (control_hear_numbers(&end->control, &order, sizeof order) < 0)
         return -1;
-    if (order.transport >= end->transport_count)
+    struct transport *transport = channel_at(end, order.transport);
+    if (transport == NULL)
         return malformed(end);
-    struct transport *transport = &end->transports[order.transport];
     struct transport *back = back_of(end, transport);
     if (order.are_trips != 0 && back == NULL)
         return malformed(end);
-    if (make_job(end, &order, &job) < 0 || transport_prepare(transport, &job) < 0 ||
-        (job.are_trips && back != transport && transport_prepare(back, &job) < 0))
+    if (make_job(end, &order, &job) < 0 || flows_prepare(transport, &job) < 0 ||
+        (job.are_trips && back != transport && flows_prepare(back, &job) < 0))
         return -1;
-    int status = transport_begin(transport) < 0 ? -1 : do_part(end, transport, back, &job);
-    transport_end(transport);
-    return status;
+    return do_part(end, transport, back, &job);
 }
 
 /* ---- the conversation ---- */
@@ -168,74 +161,6 @@ static int obey_open(struct receiving_end *end, const char *arguments, bool is_b
     return transport_answer(transport);
 }
 
-static int serve(struct receiving_end *end, int fd);
-
-static void *run_companion(void *argument)
-{
-    struct companion *companion = argument;
-
-    companion->status = serve(&companion->end, companion->fd);
-    return NULL;
-}
-
-/* The connecting end's socket at `port`, which comes to the listener. */
-static int accept_from_peer(struct receiving_end *end, long port)
-{
-    struct address peer;
-
-    if (address_peer(end->control.fd, (int)port, &peer) < 0)
-        return -1;
-    return connection_accept_from(end->listener, &peer, (int64_t)end->settings.limit_ns);
-}
-
-static int start_companion(struct receiving_end *end, struct companion *companion)
-{
-    companion->end = (struct receiving_end){
-        .options = end->options,
-        .listener = end->listener,
-        .is_companion = true,
-    };
-    int error = pthread_create(&companion->thread, NULL, run_companion, companion);
-    if (error != 0)
-        return complain("cannot start a thread: %s", strerror(error));
-    end->companions[end->companion_count++] = companion;
-    return 0;
-}
-
-/* "flow PORT": another connection has come from there, and is served beside this one. */
-static int begin_companion(struct receiving_end *end, const char *arguments)
-{
-    struct companion *companion;
-    long port = strtol(arguments, NULL, 10);
-
-    if (end->is_companion || end->companion_count == OPTIONS_MAX_PARALLEL - 1 || port <= 0)
-        return malformed(end);
-    companion = calloc(1, sizeof *companion);
-    if (companion == NULL)
-        return complain("no memory for a flow: %s", strerror(ENOMEM));
-    companion->fd = accept_from_peer(end, port);
-    if (companion->fd >= 0 && start_companion(end, companion) == 0)
-        return 0;
-    if (companion->fd >= 0)
-        close(companion->fd);
-    free(companion);
-    return -1;
-}
-
-/* They end with their own goodbyes, or when the sending end hangs up. */
-static int end_companions(struct receiving_end *end)
-{
-    int status = 0;
-
-    for (size_t i = 0; i < end->companion_count; i++) {
-        pthread_join(end->companions[i]->thread, NULL);
-        if (end->companions[i]->status < 0)
-            status = -1;
-        free(end->companions[i]);
-    }
-    return status;
-}
-
 /* 1 at the goodbye; 0 to go on; -1 with a complaint. */
 static int obey(struct receiving_end *end)
 {
@@ -251,8 +176,6 @@ static int obey(struct receiving_end *end)
         return obey_open(end, arguments, false);
     if ((arguments = control_arguments(&end->control, "back")) != NULL)
         return obey_open(end, arguments, true);
-    if ((arguments = control_arguments(&end->control, "flow")) != NULL)
-        return begin_companion(end, arguments);
     return control_arguments(&end->control, "bye") != NULL ? 1 : malformed(end);
 }
 
@@ -267,24 +190,18 @@ static int converse(struct receiving_end *end)
     return status < 0 || end->is_different ? -1 : 0;
 }
 
-/* A connection from the greeting to the end. */
-static int serve(struct receiving_end *end, int fd)
-{
-    if (control_init(&end->control, fd, (int64_t)end->options->settings.limit_ns) < 0)
-        return -1;
-    int status = converse(end);
-    control_fini(&end->control);
-    if (end_companions(end) < 0)
-        status = -1;
-    for (size_t i = 0; i < end->transport_count; i++)
-        transport_close(&end->transports[i]);
-    memory_fini(&end->memory);
-    return status;
-}
-
 int receiving_end_serve(const struct options *options, int listener, int fd)
 {
     struct receiving_end end = {.options = options, .listener = listener};
 
-    return serve(&end, fd);
+    if (control_init(&end.control, fd, (int64_t)options->settings.limit_ns) < 0)
+        return -1;
+    end.transports = calloc(CHANNELS, sizeof *end.transports);
+    int status = end.transports != NULL ? converse(&end) : complain("no memory for channels");
+    control_fini(&end.control);
+    for (size_t i = 0; i < end.transport_count; i++)
+        transport_close(&end.transports[i]);
+    free(end.transports);
+    memory_fini(&end.memory);
+    return status;
 }

@@ -153,12 +153,15 @@ static int one_by_one(struct transport *there, struct transport *back, const str
 int trips_ask(struct transport *there, struct transport *back, const struct job *job,
               struct histogram *trips)
 {
-    for (uint64_t n = 0; n < job->depth; n++) {
-        if (post(back, job, n, answer(n)) < 0)
-            return -1;
-    }
-    return job->course.interval_ns > 0 ? by_schedule(there, back, job, trips)
-                                       : one_by_one(there, back, job, trips);
+    int status = transport_begin(there);
+
+    for (uint64_t n = 0; status == 0 && n < job->depth; n++)
+        status = post(back, job, n, answer(n));
+    if (status == 0)
+        status = job->course.interval_ns > 0 ? by_schedule(there, back, job, trips)
+                                             : one_by_one(there, back, job, trips);
+    transport_end(there);
+    return status;
 }
 
 int trips_expect(struct transport *there, const struct job *job)
@@ -171,7 +174,7 @@ int trips_expect(struct transport *there, const struct job *job)
 }
 
 /* Answers with the question itself; all that can wait is done behind the answer. */
-int trips_answer(struct transport *there, struct transport *back, const struct job *job)
+static int answer_all(struct transport *there, struct transport *back, const struct job *job)
 {
     for (uint64_t n = 0; n < job->count; n++) {
         uint64_t later = n - 1 + job->depth;
@@ -183,4 +186,12 @@ int trips_answer(struct transport *there, struct transport *back, const struct j
             return -1;
     }
     return settle(back, job, job->count - 1);
+}
+
+int trips_answer(struct transport *there, struct transport *back, const struct job *job)
+{
+    int status = transport_begin(there) < 0 ? -1 : answer_all(there, back, job);
+
+    transport_end(there);
+    return status;
 }

@@ -118,9 +118,11 @@ static void decide(struct job *job, uint64_t n)
         set(job, job->count, COURSE_FIXED);
     else
         set(job, count, look);
-    const uint64_t told[] = {job->count, course->look};
+    const uint64_t told[] = {course->flow, job->count, course->look};
+    pthread_mutex_lock(&course->news->mutex);
     if (control_say_numbers(course->control, "more", told, sizeof told) < 0)
         course->look = COURSE_FIXED;
+    pthread_mutex_unlock(&course->news->mutex);
 }
 
 void job_due(struct job *job, uint64_t n)
@@ -133,19 +135,43 @@ void job_due(struct job *job, uint64_t n)
         atomic_fetch_add_explicit(job->passed, job->size, memory_order_relaxed);
 }
 
+/* Hears until there is something of this flow, which it takes. What is heard of others waits for
+ * them; the latest is enough. 0, or -1 with a complaint. */
+static int hear_more(const struct course *course, uint64_t *count, uint64_t *look)
+{
+    struct news *news = course->news;
+
+    while (news->of[course->flow].look == 0) {
+        uint64_t said[3]; /* flow, count, look */
+
+        if (control_expect_numbers(course->control, "more", said, sizeof said) < 0)
+            return -1;
+        if (said[0] >= FLOWS_MAX || said[2] == 0)
+            return complain("the sending end says nonsense");
+        news->of[said[0]].count = said[1];
+        news->of[said[0]].look = said[2];
+    }
+    *count = news->of[course->flow].count;
+    *look = news->of[course->flow].look;
+    news->of[course->flow].look = 0;
+    return 0;
+}
+
 int job_arrived(struct job *job, uint64_t n)
 {
-    uint64_t figures[2];
+    uint64_t count = 0, look = 0;
 
     if (n != job->course.look)
         return 0;
-    if (control_expect_numbers(job->course.control, "more", figures, sizeof figures) < 0)
+    pthread_mutex_lock(&job->course.news->mutex);
+    int status = hear_more(&job->course, &count, &look);
+    pthread_mutex_unlock(&job->course.news->mutex);
+    if (status < 0)
         return -1;
-    if (figures[0] < job->count || figures[1] <= n ||
-        (figures[1] >= figures[0] && figures[1] != COURSE_FIXED) ||
-        figures[0] > (uint64_t)INT64_MAX / job->size)
+    if (count < job->count || look <= n || (look >= count && look != COURSE_FIXED) ||
+        count > (uint64_t)INT64_MAX / job->size)
         return complain("the sending end says nonsense");
-    set(job, figures[0], figures[1]);
+    set(job, count, look);
     return 0;
 }
 

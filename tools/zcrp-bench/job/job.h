@@ -5,6 +5,7 @@
 #ifndef BENCH_JOB_H
 #define BENCH_JOB_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +33,17 @@ static inline uint8_t *memory_slot(const struct memory *memory, uint64_t message
     return memory->base + message % memory->slots * memory->slot_bytes;
 }
 
+/* Flows of a channel, at most. */
+enum { FLOWS_MAX = 64 };
+
+/* What goes over the control connection during a job, which all its flows share. */
+struct news {
+    pthread_mutex_t mutex;
+    struct {
+        uint64_t count, look; /* the latest of each flow that it has not taken; look 0: nothing */
+    } of[FLOWS_MAX];
+};
+
 /* How a job goes on over time: by the schedule of a rate, and for so long.
  *
  *      message     0 ....... n ............... look ....... count
@@ -43,6 +55,8 @@ static inline uint8_t *memory_slot(const struct memory *memory, uint64_t message
  * between are those that it has already made room for. */
 struct course {
     struct control *control;
+    struct news *news;
+    uint64_t flow;       /* whose course it is, from 0 */
     double interval_ns;  /* sending end: between one message and the next; 0: as soon as possible */
     int64_t duration_ns; /* sending end: of a job that lasts for a time, else 0 */
     int64_t start_ns;    /* sending end: when the job began */
@@ -65,7 +79,7 @@ enum verdict { VERDICT_NONE, VERDICT_SAME, VERDICT_DIFFERENT, VERDICTS };
 struct job {
     uint64_t size;            /* bytes of each message, > 0 */
     uint64_t count;           /* messages, > 0 */
-    uint64_t ways;            /* connections that messages go by, > 0: 1 without --peers */
+    uint64_t ways;            /* flows or peers that messages go by, > 0 */
     uint64_t depth;           /* messages under way at once by each, 1 .. memory.slots / ways */
     bool are_trips;           /* each message comes back */
     _Atomic uint64_t *passed; /* sending end: is moved on by the bytes handed over */

@@ -186,7 +186,6 @@ static void note_peers(struct record *record, struct transport *transport, const
     uint64_t others = before_bytes + job->memory.area_bytes;
     uint64_t now = resident_bytes();
 
-    record->fairness = transport->kind->fairness(transport);
     record->threads = count_threads() - 1;
     record->peer_bytes = now > others ? (now - others) / transport->settings->peers : 0;
 }
@@ -195,7 +194,7 @@ static void note_peers(struct record *record, struct transport *transport, const
 
 void record_begin(struct record *record, struct transport *transport)
 {
-    *record = (struct record){.counts = transport_count(transport)};
+    *record = (struct record){.counts = flows_count(transport)};
     allocations_begin();
     record->watch = watch_read();
 }
@@ -204,7 +203,7 @@ void record_end(struct record *record, struct transport *transport, const struct
 {
     record->watch = watch_since(record->watch);
     record->allocations = allocations_read();
-    struct counts after = transport_count(transport);
+    struct counts after = flows_count(transport);
     record->counts = counts_since(&after, &record->counts);
     if (transport->kind->fairness != NULL)
         note_peers(record, transport, job);

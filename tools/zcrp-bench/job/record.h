@@ -77,8 +77,9 @@ struct record {
     struct counts counts;
     struct allocations allocations;
 
+    double fairness; /* Jain's index of what came by each flow or connection; 0: nothing came */
+
     /* With --peers, else 0. */
-    double fairness;     /* Jain's index of what came by each connection; 0: nothing came */
     uint64_t threads;    /* of the process, beside the program's one */
     uint64_t peer_bytes; /* resident memory for each connection, without the messages' */
 

@@ -121,11 +121,6 @@ int transport_go_on(struct transport *transport, bool has_moved, int64_t *since_
     return has_moved ? 0 : transport_despair(transport, *since_ns);
 }
 
-int transport_prepare(struct transport *transport, const struct job *job)
-{
-    return transport->kind->prepare != NULL ? transport->kind->prepare(transport, job) : 0;
-}
-
 int transport_begin(struct transport *transport)
 {
     return transport->kind->begin != NULL ? transport->kind->begin(transport) : 0;
@@ -135,15 +130,6 @@ void transport_end(struct transport *transport)
 {
     if (transport->kind->end != NULL)
         transport->kind->end(transport);
-}
-
-struct counts transport_count(struct transport *transport)
-{
-    struct counts counts = {0};
-
-    if (transport->kind->count != NULL)
-        transport->kind->count(transport, &counts);
-    return counts;
 }
 
 /* Weak: NULL where the file that defines it was left out of the build. */

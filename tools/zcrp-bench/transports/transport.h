@@ -148,15 +148,23 @@ int transport_open(struct transport *transport);
 /* Listening end: answers that. */
 int transport_answer(struct transport *transport);
 
-/* Both ends, before a job and its watch. */
-int transport_prepare(struct transport *transport, const struct job *job);
-
 /* Each thread that moves messages of a job: before it and after it. */
 int transport_begin(struct transport *transport);
 void transport_end(struct transport *transport);
 
+/* A channel is settings->flows transports of one kind in a row, one without --parallel. Each flow
+ * moves as many messages as the job has, in its share of the job's memory, and has a thread while
+ * it does: the first one is the caller's. */
+
+/* Both ends, before a job and its watch. */
+int flows_prepare(struct transport *flows, const struct job *job);
+
+/* Does a job of one way. From then on it has the messages of all flows, and what verification came
+ * to. *fairness is Jain's index of the rates at which flows receive, or a crowd's own; else 0. */
+int flows_move(struct transport *flows, struct job *job, bool is_sending, double *fairness);
+
 /* What the channel has counted since it was opened. */
-struct counts transport_count(struct transport *transport);
+struct counts flows_count(struct transport *flows);
 
 /* Also right after a failure, and for a transport of zeros. */
 void transport_close(struct transport *transport);
