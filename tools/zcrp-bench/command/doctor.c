@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "common/environment.h"
 #include "zcrp-bench/ends/ends.h"
 #include "zcrp-bench/transports/carrier.h"
 #include "zcrp.h"
@@ -32,8 +33,17 @@ enum {
 
 /* ---- how findings are written ---- */
 
-/* One finding: "ok" or "could be better", and what is meant. */
-__attribute__((format(printf, 2, 3))) static void say(bool is_ok, const char *format, ...)
+/* A line of advice below a finding: a command that a shell takes as it is, remark included, or
+ * words. */
+static void advise(const char *command)
+{
+    printf("%-18s%s\n", "", command);
+}
+
+/* One finding: "ok" or "could be better", and what is meant. Below what could be better is the
+ * advice, if there is any. */
+__attribute__((format(printf, 3, 4))) static void say(bool is_ok, const char *advice,
+                                                      const char *format, ...)
 {
     va_list arguments;
 
@@ -42,13 +52,8 @@ __attribute__((format(printf, 2, 3))) static void say(bool is_ok, const char *fo
     vprintf(format, arguments);
     va_end(arguments);
     putchar('\n');
-}
-
-/* A line of advice below a finding: a command that a shell takes as it is, remark included, or
- * words. */
-static void advise(const char *command)
-{
-    printf("%-18s%s\n", "", command);
+    if (!is_ok && advice != NULL)
+        advise(advice);
 }
 
 /* The first word of a file, in brackets if any is; "" if there is none. */
@@ -90,19 +95,12 @@ static bool try_channel(char *channel, bool cuts, struct run *run, char why[COMP
     return options_parse(&options, count, words) == 0 && alone_try(&options, run, why) == 0;
 }
 
-static bool is_set(const char *variable)
-{
-    const char *value = getenv(variable);
-
-    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
-}
-
 /* Was the kernel asked to cut several units out of a larger datagram, and did it? */
 static bool were_cut(const struct run *run)
 {
     const uint64_t *count = run->sender.counts.value;
 
-    return !is_set("ZCRP_NO_OFFLOAD") && !is_set("ZCRP_NO_SEGMENT") &&
+    return !environment_is_set("ZCRP_NO_OFFLOAD") && !environment_is_set("ZCRP_NO_SEGMENT") &&
            count[COUNT_offload_fallbacks] == 0 && 2 * count[COUNT_unit_bytes] <= WHOLE_LOOPBACK &&
            count[COUNT_bytes_copied_once] == 0;
 }
@@ -114,14 +112,15 @@ static void say_of_cuts(const struct run *run, const char *where)
 
     if (!were_cut(run))
         return;
-    say(arrive, "UDP_SEGMENT: bursts that the kernel cuts %s %s",
+    say(arrive, NULL, "UDP_SEGMENT: bursts that the kernel cuts %s %s",
         arrive ? "arrive" : "do not arrive", where);
     if (!arrive) {
         advise("the library cuts none there, and tries again every 20 seconds. A newer kernel");
         advise("or driver may cut well. Or let this kernel cut, and not the network card:");
         advise("ethtool -K DEVICE tx-udp-segmentation off");
     }
-    say(joined, "UDP_GRO: what the receiving kernel joins comes in %s", joined ? "well" : "wrong");
+    say(joined, NULL, "UDP_GRO: what the receiving kernel joins comes in %s",
+        joined ? "well" : "wrong");
 }
 
 static bool try_udp(void)
@@ -130,12 +129,12 @@ static bool try_udp(void)
     struct run run;
 
     if (try_channel("udp", true, &run, why)) {
-        say(true, "UDP: a message came from one process to another");
+        say(true, NULL, "UDP: a message came from one process to another");
         say_of_cuts(&run, "over loopback");
         return true;
     }
-    say(false, "UDP: no message came from one process to another: %s", why);
-    advise("ip link set lo up   # and see whether a firewall drops UDP to 127.0.0.1");
+    say(false, "ip link set lo up   # and see whether a firewall drops UDP to 127.0.0.1",
+        "UDP: no message came from one process to another: %s", why);
     return false;
 }
 
@@ -158,7 +157,7 @@ static void check_yama(void)
 
     read_word("/proc/sys/kernel/yama/ptrace_scope", scope);
     bool is_ok = scope[0] == '\0' || scope[0] == '0';
-    say(is_ok || geteuid() == 0, "kernel.yama.ptrace_scope: %s",
+    say(is_ok || geteuid() == 0, NULL, "kernel.yama.ptrace_scope: %s",
         scope[0] == '\0' ? "the kernel has no Yama"
         : is_ok          ? "0, which lets processes of one user read each other's memory"
                          : scope);
@@ -176,7 +175,7 @@ static void check_seccomp(void)
         (void)sscanf(line, "Seccomp: %d", &mode);
     if (file != NULL)
         fclose(file);
-    say(true, "seccomp: %s", mode == 2 ? "a filter is set" : "no filter is set");
+    say(true, NULL, "seccomp: %s", mode == 2 ? "a filter is set" : "no filter is set");
 }
 
 static void check_pid_namespace(void)
@@ -184,12 +183,13 @@ static void check_pid_namespace(void)
     struct stat file;
 
     if (stat("/proc/self/ns/pid", &file) < 0)
-        say(true, "namespace of processes: not known, /proc is not there");
+        say(true, NULL, "namespace of processes: not known, /proc is not there");
     else if (file.st_ino == first_pid_namespace)
-        say(true, "namespace of processes: the system's own");
+        say(true, NULL, "namespace of processes: the system's own");
     else
-        say(true, "namespace of processes: another than the system's, as in a container; "
-                  "only peers in it are reached by memory");
+        say(true, NULL,
+            "namespace of processes: another than the system's, as in a container; "
+            "only peers in it are reached by memory");
 }
 
 static void advise_on_refusal(uint64_t why)
@@ -217,16 +217,16 @@ static void try_memory(void)
     struct run run;
 
     if (!try_channel("auto", false, &run, why)) {
-        say(false, "memory: %s", why);
+        say(false, NULL, "memory: %s", why);
         return;
     }
     const uint64_t *count = run.sender.counts.value;
     if (count[COUNT_bytes_copied_once] > 0) {
-        say(true, "memory: a process of this user may read another's");
+        say(true, NULL, "memory: a process of this user may read another's");
         return;
     }
     uint64_t refusal = count[COUNT_memory_refused];
-    say(false, "memory: no process of this user reads another's: %s",
+    say(false, NULL, "memory: no process of this user reads another's: %s",
         reasons[refusal < sizeof reasons / sizeof *reasons ? refusal : ZCRP_MEMORY_FINE]);
     advise_on_refusal(refusal);
 }
@@ -285,21 +285,20 @@ static void check_buffer(const char *name, int force, int plain)
     snprintf(path, sizeof path, "/proc/sys/net/core/%s", name);
     read_word(path, limit);
     snprintf(command, sizeof command, "sysctl -w net.core.%s=%d", name, WANTED_BUFFER);
-    say(is_ok, "net.core.%s is %s: of %d bytes that the library asks for it gets %d", name, limit,
-        WANTED_BUFFER, bytes);
-    if (!is_ok || atol(limit) < WANTED_BUFFER)
+    say(is_ok, command, "net.core.%s is %s: of %d bytes that the library asks for it gets %d", name,
+        limit, WANTED_BUFFER, bytes);
+    if (is_ok && atol(limit) < WANTED_BUFFER) {
         advise(command);
-    if (is_ok && atol(limit) < WANTED_BUFFER)
         advise("# for processes that are not privileged as this one is");
+    }
 }
 
 static void check_offload(const char *name, int option, const char *without)
 {
     bool is_there = udp_takes(IPPROTO_UDP, option, option == UDP_GRO ? 1 : 0);
 
-    say(is_there, "%s: %s", name, is_there ? "the kernel has it" : without);
-    if (!is_there)
-        advise("a kernel of Linux 5.0 or later");
+    say(is_there, "a kernel of Linux 5.0 or later", "%s: %s", name,
+        is_there ? "the kernel has it" : without);
 }
 
 /* Marks of congestion, and whether the kernel tells them of what arrives. */
@@ -307,7 +306,7 @@ static void check_ecn(void)
 {
     bool is_there = udp_takes(IPPROTO_IP, IP_RECVTOS, 1);
 
-    say(is_there, "ECN: the kernel %s", is_there ? "tells marks of congestion" : "hides it");
+    say(is_there, NULL, "ECN: the kernel %s", is_there ? "tells marks of congestion" : "hides it");
 }
 
 /* Linux 7.0 to 7.1.4 sends datagrams with wrong headers where all of a burst have one size, as
@@ -327,10 +326,8 @@ static void check_kernel(void)
     if (uname(&name) < 0)
         return;
     bool is_ok = !is_known_to_miscut(name.release);
-    say(is_ok, "%s %s, %s%s", name.sysname, name.release, name.machine,
+    say(is_ok, "Linux 7.1.5 or later", "%s %s, %s%s", name.sysname, name.release, name.machine,
         is_ok ? "" : ": it is known to cut bursts wrongly (UDP_SEGMENT)");
-    if (!is_ok)
-        advise("Linux 7.1.5 or later");
 }
 
 static void check_interface(const char *name, bool is_loopback)
@@ -341,13 +338,10 @@ static void check_interface(const char *name, bool is_loopback)
     snprintf(path, sizeof path, "/sys/class/net/%s/mtu", name);
     read_word(path, word);
     int mtu = atoi(word);
-    say(mtu >= enough, "%s carries datagrams of %d bytes (MTU)", name, mtu);
-    if (mtu >= enough)
-        return;
     snprintf(command, sizeof command, "ip link set %s mtu %d%s", name,
              is_loopback ? WHOLE_LOOPBACK + 1 : enough,
              is_loopback ? "" : "   # if the network behind it carries that");
-    advise(command);
+    say(mtu >= enough, command, "%s carries datagrams of %d bytes (MTU)", name, mtu);
 }
 
 /* Each interface that is up, once. */
@@ -371,9 +365,8 @@ static void check_cores(void)
 
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         count = CPU_COUNT(&set);
-    say(count >= 2, "%d core%s for this process", count, count == 1 ? "" : "s");
-    if (count < 2)
-        advise("two ends on one machine share it: expect half the speed");
+    say(count >= 2, "two ends on one machine share it: expect half the speed",
+        "%d core%s for this process", count, count == 1 ? "" : "s");
 }
 
 static void check_huge_pages(void)
@@ -383,9 +376,8 @@ static void check_huge_pages(void)
 
     read_word(path, word);
     bool is_ok = strcmp(word, "always") == 0 || strcmp(word, "madvise") == 0;
-    say(is_ok, "transparent huge pages: %s", word[0] != '\0' ? word : "the kernel has none");
-    if (!is_ok && word[0] != '\0')
-        advise("echo madvise >/sys/kernel/mm/transparent_hugepage/enabled");
+    say(is_ok, word[0] != '\0' ? "echo madvise >/sys/kernel/mm/transparent_hugepage/enabled" : NULL,
+        "transparent huge pages: %s", word[0] != '\0' ? word : "the kernel has none");
 }
 
 /* Nothing of ZCRP's, but what it is measured beside. */
@@ -394,8 +386,8 @@ static void check_tcp(void)
     char word[WORD];
 
     read_word("/proc/sys/net/ipv4/tcp_congestion_control", word);
-    say(true, "TCP's congestion control is %s by default (zcrp-bench takes the best there is)",
-        word);
+    say(true, NULL,
+        "TCP's congestion control is %s by default (zcrp-bench takes the best there is)", word);
 }
 
 /* In a child, as a namespace cannot be left again without being root. */
@@ -409,10 +401,8 @@ static void check_netns(void)
         _exit(unshare(CLONE_NEWNET) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
     if (child > 0)
         waitpid(child, &status, 0);
-    say(status == 0, "--netns: this process %s make network namespaces",
-        status == 0 ? "may" : "may not");
-    if (status != 0)
-        advise("run zcrp-bench as root, or `unshare -r zcrp-bench --netns ...`");
+    say(status == 0, "run zcrp-bench as root, or `unshare -r zcrp-bench --netns ...`",
+        "--netns: this process %s make network namespaces", status == 0 ? "may" : "may not");
 }
 
 /* What AAL5 over IP needs, but not AAL5 over UDP. */
@@ -420,10 +410,9 @@ static void check_raw_sockets(void)
 {
     int fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, AAL5_PROTOCOL);
 
-    say(fd >= 0, "--channel aal5: this process %s open raw sockets", fd >= 0 ? "may" : "may not");
-    if (fd < 0)
-        advise("run zcrp-bench as root, or with --channel aal5-udp, which needs no right");
-    else
+    say(fd >= 0, "run zcrp-bench as root, or with --channel aal5-udp, which needs no right",
+        "--channel aal5: this process %s open raw sockets", fd >= 0 ? "may" : "may not");
+    if (fd >= 0)
         close(fd);
 }
 
@@ -431,9 +420,8 @@ static void check_gnuplot(void)
 {
     bool is_there = system("command -v gnuplot >/dev/null 2>&1") == 0;
 
-    say(is_there, "zcrp-plot: gnuplot %s", is_there ? "is there" : "is not there");
-    if (!is_there)
-        advise("apt-get install gnuplot-nox");
+    say(is_there, "apt-get install gnuplot-nox", "zcrp-plot: gnuplot %s",
+        is_there ? "is there" : "is not there");
 }
 
 static void check_peers(void)
@@ -443,7 +431,7 @@ static void check_peers(void)
     for (size_t i = 0; i < PEERS; i++) {
         bool is_there = peers[i].kind != NULL;
 
-        say(true, "%s (%s): %s", peers[i].name, peers[i].what,
+        say(true, NULL, "%s (%s): %s", peers[i].name, peers[i].what,
             is_there ? "built in, to compare with" : "not built in");
         snprintf(command, sizeof command, "apt-get install %s   # and build again",
                  peers[i].packages);
@@ -471,14 +459,13 @@ static bool try_path(char *there)
         sending_end_measure(&options.address, &results) < 0)
         return false;
     const uint64_t *count = run.sender.counts.value;
-    say(true, "%s: %.3g Gbit/s, a round trip of %.3g ms", there,
+    say(true, NULL, "%s: %.3g Gbit/s, a round trip of %.3g ms", there,
         8e-9 * (double)run.bytes / run.seconds,
         (double)count[COUNT_rtt_lowest_ns] / (NS_PER_US * 1e3));
-    say(count[COUNT_path_falls] == 0, "%s: datagrams of %llu bytes arrive%s", there,
-        (unsigned long long)count[COUNT_path_bytes],
+    say(count[COUNT_path_falls] == 0,
+        "a router or a tunnel there has a smaller MTU, and its ICMP messages are dropped",
+        "%s: datagrams of %llu bytes arrive%s", there, (unsigned long long)count[COUNT_path_bytes],
         count[COUNT_path_falls] == 0 ? "" : ", larger ones vanish without a word");
-    if (count[COUNT_path_falls] > 0)
-        advise("a router or a tunnel there has a smaller MTU, and its ICMP messages are dropped");
     say_of_cuts(&run, "there");
     run_fini(&run);
     return true;

@@ -65,58 +65,30 @@ static const char *reason_of(int error)
     return error == EAGAIN ? "for too long" : strerror(error);
 }
 
-/* Bytes that were received, at least one; -1 with a complaint. */
-static ssize_t receive(const struct control *control, void *bytes, size_t size, int flags)
-{
-    ssize_t got;
-
-    do
-        got = recv(control->fd, bytes, size, flags);
-    while (got < 0 && errno == EINTR);
-    if (got > 0)
-        return got;
-    return got == 0 ? complain("the other end hung up")
-                    : complain("the other end says nothing: %s", reason_of(errno));
-}
-
 static int hear_bytes(const struct control *control, void *bytes, size_t size)
 {
-    char *at = bytes;
+    ssize_t got = 0;
 
-    while (size > 0) {
-        ssize_t got = receive(control, at, size, 0);
-
-        if (got < 0)
-            return -1;
-        at += got;
-        size -= (size_t)got;
+    for (char *at = bytes; size > 0; at += got, size -= (size_t)got) {
+        do
+            got = recv(control->fd, at, size, 0);
+        while (got < 0 && errno == EINTR);
+        if (got <= 0)
+            return got == 0 ? complain("the other end hung up")
+                            : complain("the other end says nothing: %s", reason_of(errno));
     }
     return 0;
 }
 
-/* How many bytes that have come are of the line: what follows it is not to be taken. At least 1, or
- * -1 with a complaint. */
-static ssize_t look_ahead(const struct control *control, size_t room)
-{
-    char bytes[CONTROL_LINE];
-    ssize_t got = receive(control, bytes, room, MSG_PEEK);
-    const char *end = got > 0 ? memchr(bytes, '\n', (size_t)got) : NULL;
-
-    return end != NULL ? end - bytes + 1 : got;
-}
-
+/* Byte by byte: what follows the line is not to be taken. */
 int control_hear(struct control *control)
 {
-    size_t length = 0;
-
-    while (length < sizeof control->line) {
-        ssize_t more = look_ahead(control, sizeof control->line - length);
-        if (more < 0 || hear_bytes(control, control->line + length, (size_t)more) < 0)
+    for (size_t length = 0; length < sizeof control->line; length++) {
+        if (hear_bytes(control, &control->line[length], 1) < 0)
             return -1;
-        length += (size_t)more;
-        if (control->line[length - 1] != '\n')
+        if (control->line[length] != '\n')
             continue;
-        control->line[length - 1] = '\0';
+        control->line[length] = '\0';
         const char *reason = control_arguments(control, failure);
         return reason == NULL ? 0 : complain("the other end failed: %s", reason);
     }

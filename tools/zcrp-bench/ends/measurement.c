@@ -154,24 +154,26 @@ enum {
     PING_COUNT = 10000,
 };
 
-static int fit_memory(struct sending_end *end, struct job *job)
+/* A job of `count` messages of `size` bytes, at least one, as fast as it goes. */
+static int make_job(struct sending_end *end, uint64_t size, uint64_t count, struct job *job)
 {
     const struct options *options = end->options;
     uint64_t depth = options->settings.depth;
-    uint64_t slots = options_slots(options, job->size, job->count);
     uint64_t directions = options->is_duplex ? 2 : 1;
 
+    *job = (struct job){.size = size, .count = count > 0 ? count : 1};
+    uint64_t slots = options_slots(options, size, job->count);
     job->ways = options->settings.flows;
     if (options->peers > 0) {
         job->ways = options->peers;
-        slots = options_slots(options, directions * job->ways * job->size, UINT64_MAX);
+        slots = options_slots(options, directions * job->ways * size, UINT64_MAX);
     }
-    if (memory_refit(&end->memory, directions * job->ways * slots, job->size) < 0)
+    if (memory_refit(&end->memory, directions * job->ways * slots, size) < 0)
         return -1;
     job->memory = end->memory;
     job->passed = &end->passed;
     job->depth = slots < depth ? slots : depth;
-    job->course = course_make(&end->control, job->size, 0, 0);
+    job->course = course_make(&end->control, size, 0, 0);
     return job_is_sane(job) ? 0 : complain("more bytes than there are");
 }
 
@@ -196,15 +198,6 @@ static void set_course(struct sending_end *end, struct contender *contender, str
     job->count = COURSE_FIRST_COUNT;
     if (end->options->peers == 0)
         limit_depth(job, contender_transport(contender), duration_ns);
-}
-
-/* A job of `count` messages of `size` bytes, at least one, as fast as it goes. */
-static int make_job(struct sending_end *end, uint64_t size, uint64_t count, struct job *job)
-{
-    if (count == 0)
-        count = 1;
-    *job = (struct job){.size = size, .count = count};
-    return fit_memory(end, job);
 }
 
 int measurement_warm_up(struct sending_end *end, struct job *job)
