@@ -44,6 +44,15 @@ peer.flush()
 said = [peer.readline() for _ in range(2)]
 assert said[0] == b'settled\n' and said[1].startswith(b'failed the sending end says nonsense'), said"
 
+check "flows that were not opened cannot be measured" python3 -c "
+import socket, struct
+peer = socket.create_connection(('127.0.0.1', $port), 20).makefile('rwb')
+peer.write(peer.readline() + b'settings\n' + struct.pack('<16Q', 0, 0, 9, 0, 10**10, *[0] * 7, 2, *[0] * 3) +
+           b'measure\n' + struct.pack('<11Q', 0, 9, 9, 9, 9, *[0] * 6))
+peer.flush()
+said = [peer.readline() for _ in range(2)]
+assert said[0] == b'settled\n' and said[1].startswith(b'failed the sending end says nonsense'), said"
+
 # Who comes while a run is under way waits, or is told.
 "$bench" --connect "127.0.0.1:$port" --transport zcrp,tcp --size 64K --duration 1 --repeat 1 \
     --quiet &

@@ -99,15 +99,15 @@ static int do_part(struct receiving_end *end, struct transport *transport, struc
 static struct transport *channel_at(struct receiving_end *end, uint64_t number)
 {
     uint64_t flows = end->settings.flows;
-    struct transport *first = &end->transports[number % CHANNELS];
 
-    if (number >= end->transport_count || flows > end->transport_count - number)
+    if (flows > end->transport_count || number > end->transport_count - flows)
         return NULL;
+    struct transport *first = &end->transports[number];
     for (uint64_t i = 1; i < flows; i++) {
         if (first[i].kind != first->kind || first[i].is_back != first->is_back)
             return NULL;
     }
-    return first;
+    return flows > 0 ? first : NULL;
 }
 
 static int obey_measure(struct receiving_end *end)
