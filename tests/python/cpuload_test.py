@@ -15,7 +15,6 @@ import accounts
 import evaluate
 import measure
 import options
-import programs
 import show
 
 
@@ -111,14 +110,14 @@ class Accounts(unittest.TestCase):
 
 class Programs(unittest.TestCase):
     def test_counts_of_a_line(self):
-        self.assertEqual(programs.parse_counts("12 counts in 0.500 s, 24 a second\n"), (12, 0.5))
+        self.assertEqual(measure.parse_counts("12 counts in 0.500 s, 24 a second\n"), (12, 0.5))
 
     def test_what_is_no_line_of_counts(self):
         for line in "", "counts\n", "x counts in 1 s\n":
-            self.assertRaises(programs.Failure, programs.parse_counts, line)
+            self.assertRaises(measure.Failure, measure.parse_counts, line)
 
     def test_a_program_that_is_not_there(self):
-        self.assertRaises(programs.Failure, programs.find, "zcrp-none-of-that-name")
+        self.assertRaises(measure.Failure, measure.find, "zcrp-none-of-that-name")
 
 
 class Measure(unittest.TestCase):

@@ -5,8 +5,7 @@ import functools
 import random
 import statistics
 
-from measure import calibrate, measure, observe, system_calls_per_gb
-from programs import loading
+from measure import calibrate, loading, measure, observe, system_calls_per_gb
 
 RESAMPLES = 2000
 SEED = 1
