@@ -7,9 +7,33 @@
 #include <stdint.h>
 
 #include "zcrp-bench/control/connection.h"
-#include "zcrp-bench/ends/contender.h"
+#include "zcrp-bench/transports/transport.h"
 
-enum { OPTIONS_MAX_SIZES = 64, OPTIONS_MAX_TRANSPORTS = 16, OPTIONS_MAX_PEERS = 10000 };
+enum {
+    CONTENDER_NAME = 64,
+    OPTIONS_MAX_SIZES = 64,
+    OPTIONS_MAX_TRANSPORTS = 16,
+    OPTIONS_MAX_PEERS = 10000
+};
+
+/* How TCP, and TLS over it, may be used: what follows the name of the transport.
+ *
+ *      tcp            the best of all that this process may use: found by trying
+ *      tcp:NAME       that congestion control, and the best writes
+ *      tcp:NAME+128K  that congestion control and these writes: nothing is tried
+ *      tcp:NAME+whole
+ *      tcp:default    the machine's own, one write a message: a program that chooses nothing */
+#define MANNER_DEFAULT "default"
+#define MANNER_BEST ""
+#define MANNER_FEW "+128K"
+#define MANNER_WHOLE "+whole"
+
+/* An entry of --transport: "zcrp", "tcp", "tcp:cubic". */
+struct choice {
+    char name[CONTENDER_NAME];
+    const struct transport_kind *kind;
+    const char *variant; /* what follows the colon; MANNER_BEST without one */
+};
 
 enum options_mode {
     OPTIONS_ALONE,   /* both ends, as two processes */

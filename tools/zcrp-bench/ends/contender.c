@@ -1,4 +1,5 @@
-#include "zcrp-bench/ends/contender.h"
+/* The hunt for the best TCP: which manners a contender has, and which of them is the fastest. */
+#include "zcrp-bench/ends/measurement.h"
 
 #include <math.h>
 #include <netinet/in.h>
@@ -8,8 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "zcrp-bench/ends/measurement.h"
 
 static const char available[] = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 

@@ -21,8 +21,8 @@
 #include "zcrp-bench/job/job.h"
 #include "zcrp-bench/job/record.h"
 
-/* How a transport is used. Only TCP, and TLS over it, have a choice; contender.h makes it. */
-enum { MANNER_NAME = 16 };
+/* How a transport is used. Only TCP, and TLS over it, have a choice; contender.c makes it. */
+enum { MANNER_NAME = 16, MANNERS_MAX = 8 };
 
 struct manner {
     char congestion[MANNER_NAME]; /* TCP's congestion control; "": the machine's */
