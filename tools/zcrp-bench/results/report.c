@@ -141,23 +141,20 @@ static void write_table(const struct results *results)
     unsigned table = table_of(results);
     int widths[CELLS] = {0};
 
-    for (size_t i = 0; i < lines; i++) {
-        struct line line = line_at(results, i, table);
+    for (size_t pass = 0; pass < 2 * lines; pass++) { /* first for the widths */
+        struct line line = line_at(results, pass % lines, table);
+        bool is_written = pass >= lines;
 
         for (size_t n = 0; n < CELLS; n++) {
             int width = (int)strlen(line.cells[n]);
-            widths[n] = width > widths[n] ? width : widths[n];
-        }
-    }
-    for (size_t i = 0; i < lines; i++) {
-        struct line line = line_at(results, i, table);
 
-        for (size_t n = 0; n < CELLS; n++) {
-            if (widths[n] > 0)
+            widths[n] = width > widths[n] ? width : widths[n];
+            if (is_written && widths[n] > 0)
                 printf("%*s%*s", n > 0 ? GAP : 0, "", n < NAMES ? -widths[n] : widths[n],
                        line.cells[n]);
         }
-        putchar('\n');
+        if (is_written)
+            putchar('\n');
     }
 }
 

@@ -150,14 +150,6 @@ static int limit_prepare(struct transport *transport, const struct job *job)
 
 /* ---- the sending end ---- */
 
-/* Units that leave in one call, {data, trailer} each. */
-struct burst {
-    uint32_t units;
-    uint64_t segment; /* bytes of each unit but the last, which may be shorter */
-    uint64_t bytes;
-    struct iovec pieces[2 * UNITS];
-};
-
 struct sending {
     struct transport *transport;
     struct limit_state *state;
@@ -166,86 +158,89 @@ struct sending {
     uint64_t allowed; /* units that there is credit for, from the first */
     uint64_t message; /* that `place` is of; UINT64_MAX: none yet */
     uint8_t *place;
+
+    /* The burst: units that leave in one call, {data, trailer} each. */
+    uint32_t units;
+    uint64_t segment; /* bytes of each unit but the last, which may be shorter */
+    uint64_t bytes;
+    struct iovec pieces[2 * UNITS];
 };
 
 /* The next unit joins the burst. */
-static void add(struct sending *sending, struct burst *burst, const struct unit *unit)
+static void add(struct sending *s, const struct unit *unit)
 {
-    struct limit_state *state = sending->state;
-    uint8_t *trailer = state->trailer[burst->units];
+    uint8_t *trailer = s->state->trailer[s->units];
 
-    if (sending->message != unit->message) {
-        sending->message = unit->message;
-        sending->place = job_outgoing(sending->job, unit->message);
+    if (s->message != unit->message) {
+        s->message = unit->message;
+        s->place = job_outgoing(s->job, unit->message);
     }
-    word_store(&trailer[0], state->job);
-    word_store(&trailer[WORD_BYTES], sending->next);
-    burst->pieces[2 * burst->units] = (struct iovec){sending->place + unit->offset, unit->length};
-    burst->pieces[2 * burst->units + 1] = (struct iovec){trailer, TRAILER};
-    burst->bytes += unit->length + TRAILER;
-    burst->units++;
-    sending->next++;
+    word_store(&trailer[0], s->state->job);
+    word_store(&trailer[WORD_BYTES], s->next++);
+    s->pieces[2 * s->units] = (struct iovec){s->place + unit->offset, unit->length};
+    s->pieces[2 * s->units + 1] = (struct iovec){trailer, TRAILER};
+    s->bytes += unit->length + TRAILER;
+    s->units++;
 }
 
 /* Units of one size, the last may be shorter; at most what one call carries. */
-static void fill(struct sending *sending, struct burst *burst)
+static void fill(struct sending *s)
 {
-    burst->units = 0;
-    burst->bytes = 0;
-    burst->segment = 0;
-    while (sending->next < units_of(sending->state, sending->job) && burst->units < UNITS &&
-           burst->bytes == burst->units * burst->segment) {
-        const struct unit unit = unit_at(sending->state, sending->job, sending->next);
+    s->units = 0;
+    s->bytes = s->segment = 0;
+    while (s->next < units_of(s->state, s->job) && s->units < UNITS &&
+           s->bytes == s->units * s->segment) {
+        const struct unit unit = unit_at(s->state, s->job, s->next);
         uint64_t bytes = unit.length + TRAILER;
 
-        if (burst->units == 0)
-            burst->segment = bytes;
-        if (bytes > burst->segment || burst->bytes + bytes > BURST)
+        if (s->units == 0)
+            s->segment = bytes;
+        if (bytes > s->segment || s->bytes + bytes > BURST)
             break;
-        add(sending, burst, &unit);
+        add(s, &unit);
     }
 }
 
 /* The whole burst, which the kernel cuts, or one by one, of which it may take a part: units that
  * were sent. */
-static ssize_t send_some(const struct sending *sending, struct burst *burst, uint32_t from)
+static ssize_t send_some(struct sending *s, uint32_t from)
 {
     struct mmsghdr messages[UNITS];
-    uint32_t count = burst->units - from;
-    int fd = sending->transport->fd;
+    uint32_t count = s->units - from;
+    int fd = s->transport->fd;
 
-    if (sending->state->has_gso)
-        return udp_send(fd, burst->pieces, 2 * (size_t)count, burst->bytes, burst->segment) < 0
+    if (s->state->has_gso)
+        return udp_send(fd, s->pieces, 2 * (size_t)count, s->bytes, s->segment) < 0
                    ? -1
                    : (ssize_t)count;
     for (uint32_t i = 0; i < count; i++) {
-        messages[i] = (struct mmsghdr){
-            .msg_hdr = {.msg_iov = &burst->pieces[2 * (from + i)], .msg_iovlen = 2}};
+        messages[i] =
+            (struct mmsghdr){.msg_hdr = {.msg_iov = &s->pieces[2 * (from + i)], .msg_iovlen = 2}};
     }
     return sendmmsg(fd, messages, count, MSG_NOSIGNAL);
 }
 
-static int send_burst(struct sending *sending, struct burst *burst)
+static int send_burst(struct sending *s)
 {
-    struct limit_state *state = sending->state;
+    uint64_t *count = s->state->counts.value;
     uint32_t sent = 0;
 
-    while (sent < burst->units) {
-        ssize_t taken = send_some(sending, burst, sent);
+    while (sent < s->units) {
+        ssize_t taken = send_some(s, sent);
 
-        state->counts.value[COUNT_system_calls]++;
-        if (taken < 0 && state->has_gso && (errno == EIO || errno == EINVAL)) {
-            state->has_gso = false; /* not on this path */
+        count[COUNT_system_calls]++;
+        if (taken < 0 && s->state->has_gso && (errno == EIO || errno == EINVAL)) {
+            s->state->has_gso = false; /* not on this path */
             continue;
         }
         if (taken < 0 && errno == ECONNREFUSED)
-            return transport_despair(sending->transport, watch_now_ns());
+            return transport_despair(s->transport, watch_now_ns());
         if (taken < 0 && errno != EINTR && errno != EAGAIN && errno != ENOBUFS)
             return broken("send");
         sent += taken > 0 ? (uint32_t)taken : 0;
     }
-    state->counts.value[COUNT_units] += burst->units;
-    state->counts.value[COUNT_bursts]++;
+    count[COUNT_units] += s->units;
+    count[COUNT_bursts]++;
     return 0;
 }
 
@@ -279,20 +274,18 @@ static int wait_for_credit(struct sending *sending)
 
 static int limit_send(struct transport *transport, struct job *job)
 {
-    struct limit_state *state = transport->state;
-    struct burst burst;
-    struct sending sending = {
+    struct sending s = {
         .transport = transport,
-        .state = state,
+        .state = transport->state,
         .job = job,
         .message = UINT64_MAX,
     };
 
-    while (sending.next < units_of(state, job)) {
-        if (wait_for_credit(&sending) < 0)
+    while (s.next < units_of(s.state, job)) {
+        if (wait_for_credit(&s) < 0)
             return -1;
-        fill(&sending, &burst);
-        if (send_burst(&sending, &burst) < 0)
+        fill(&s);
+        if (send_burst(&s) < 0)
             return -1;
     }
     return 0;
