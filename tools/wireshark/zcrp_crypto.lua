@@ -58,40 +58,24 @@ local function padding(size)
     return ("\0"):rep(-size % 16)
 end
 
+-- A length in bits, at the end of what is hashed.
+local function bits_of(size)
+    return word_bytes(floor(size / 2 ^ 29)) .. word_bytes(size * 8 % WORD)
+end
+
 -- ---- SHA-256 (FIPS 180-4)
 
--- The first 32 bits behind the point of a number.
-local function fraction(number)
-    return floor(number % 1 * WORD)
-end
-
-local function primes(count)
-    local found, number = {}, 2
-    while #found < count do
-        local is_prime = true
-        for _, prime in ipairs(found) do
-            is_prime = is_prime and number % prime ~= 0
-        end
-        if is_prime then
-            found[#found + 1] = number
-        end
-        number = number + 1
-    end
-    return found
-end
-
--- A cube root has more bits than `^` computes rightly, so one step of Newton's follows. (x^3 is
--- below 2^9, so the error of the difference is small enough.)
-local function cube_root(number)
-    local root = number ^ (1 / 3)
-    return root - (root * root * root - number) / (3 * root * root)
-end
-
-local round_constants, first_state = {}, {}
-for i, prime in ipairs(primes(64)) do
-    round_constants[i] = fraction(cube_root(prime))
-    first_state[i] = i <= 8 and fraction(prime ^ 0.5) or nil
-end
+local first_state = {
+    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}
+local round_constants = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2}
 
 local function schedule(text, at)
     local w = {}
@@ -127,9 +111,8 @@ local function compress(state, text, at)
 end
 
 function crypto.sha256(text)
-    local state, size = first_state, #text
-    local padded = text .. "\128" .. ("\0"):rep(-(size + 9) % 64) .. word_bytes(floor(size / 2 ^ 29)) ..
-        word_bytes(size * 8 % WORD)
+    local state = first_state
+    local padded = text .. "\128" .. ("\0"):rep(-(#text + 9) % 64) .. bits_of(#text)
     for at = 1, #padded, 64 do
         state = compress(state, padded, at)
     end
@@ -293,11 +276,6 @@ local function ghash(tables, text)
     return a, b, c, d
 end
 
--- The lengths in bits at the end of what is hashed.
-local function bits_of(size)
-    return word_bytes(floor(size / 2 ^ 29)) .. word_bytes(size * 8 % WORD)
-end
-
 local function counter_mode(key, nonce, text)
     local parts, a, b, c = {}, word_at(nonce, 1), word_at(nonce, 5), word_at(nonce, 9)
     for at = 1, #text, 16 do
@@ -381,97 +359,73 @@ end
 
 -- ---- Poly1305 (RFC 8439, 2.5)
 
--- Numbers are six limbs of 22 bits, the lowest first: the products of limbs, added up and times 20,
--- are below 2^53, so a double holds them. 2^132 is 20 modulo 2^130 - 5.
-local LIMB, LIMBS = 2 ^ 22, 6
+-- Numbers modulo 2^130 - 5 are 17 bytes, the low one first. Sums of products of bytes stay below 2^53,
+-- so a double holds them. 2^136 is 320 modulo 2^130 - 5.
 
--- Of at most 17 bytes, the low one first.
-local function limbs_of(bytes)
-    local limbs, value, bits = {}, 0, 0
-    for at = 1, #bytes do
-        value, bits = value + byte(bytes, at) * 2 ^ bits, bits + 8
-        if bits >= 22 then
-            limbs[#limbs + 1] = value % LIMB
-            value, bits = floor(value / LIMB), bits - 22
-        end
+local function number_of(bytes)
+    local number = {byte(bytes, 1, #bytes)}
+    for at = #number + 1, 17 do
+        number[at] = 0
     end
-    limbs[#limbs + 1] = value
-    for i = #limbs + 1, LIMBS do
-        limbs[i] = 0
-    end
-    return limbs
+    return number
 end
 
-local function carry(limbs)
+-- Makes bytes of places that became larger; what is above 2^130 comes in again below.
+local function carry(number)
     for _ = 1, 2 do
         local over = 0
-        for i = 1, LIMBS do
-            local value = limbs[i] + over
-            limbs[i], over = value % LIMB, floor(value / LIMB)
+        for at = 1, 16 do
+            over = over + number[at]
+            number[at], over = over % 256, floor(over / 256)
         end
-        limbs[1] = limbs[1] + over * 20
+        over = over + number[17]
+        number[17] = over % 4
+        number[1] = number[1] + 5 * floor(over / 4)
     end
-    return limbs
+    return number
 end
 
 local function multiply(x, y)
     local product = {}
-    for i = 1, LIMBS do
+    for at = 1, 17 do
         local low, high = 0, 0
-        for j = 1, LIMBS do
-            if j <= i then
-                low = low + x[j] * y[i - j + 1]
-            else
-                high = high + x[j] * y[i - j + 1 + LIMBS]
-            end
+        for i = 1, at do
+            low = low + x[i] * y[at + 1 - i]
         end
-        product[i] = low + 20 * high
+        for i = at + 1, 17 do
+            high = high + x[i] * y[at + 18 - i]
+        end
+        product[at] = low + 320 * high
     end
     return carry(product)
 end
 
--- The remainder of division by 2^130 - 5 plus another number, as 16 bytes.
-local function finish(limbs, other)
-    for _ = 1, 2 do -- what stands above 2^130, that is above 20 bits of the highest limb
-        local over = floor(limbs[LIMBS] / 2 ^ 20)
-        limbs[LIMBS], limbs[1] = limbs[LIMBS] % 2 ^ 20, limbs[1] + 5 * over
-        carry(limbs)
+local function add_to(number, other)
+    for at = 1, 17 do
+        number[at] = number[at] + other[at]
     end
-    local less = {unpack(limbs)}
-    less[1] = less[1] + 5
-    carry(less)
-    if less[LIMBS] >= 2 ^ 20 then
-        less[LIMBS] = less[LIMBS] - 2 ^ 20
-        limbs = less
-    end
-    local bytes, value, bits, next_limb, over = {}, 0, 0, 1, 0
-    for at = 1, 16 do
-        if bits < 8 then
-            value, bits, next_limb = value + (limbs[next_limb] or 0) * 2 ^ bits, bits + 22, next_limb + 1
-        end
-        local sum = value % 256 + byte(other, at) + over
-        bytes[at], over = char(floor(sum % 256)), floor(sum / 256)
-        value, bits = floor(value / 256), bits - 8
-    end
-    return table.concat(bytes)
+    return number
 end
 
 function crypto.poly1305(key, text)
-    local clamp = {[4] = 16, [8] = 16, [12] = 16, [16] = 16, [5] = 252, [9] = 252, [13] = 252}
-    local parts = {}
-    for at = 1, 16 do
-        local value, kind = byte(key, at), clamp[at]
-        parts[at] = char(kind == 16 and value % 16 or kind == 252 and value - value % 4 or value)
+    local r, sum = number_of(sub(key, 1, 16)), number_of("")
+    for _, at in ipairs({4, 8, 12, 16}) do -- the clamp
+        r[at] = r[at] % 16
+        r[at + 1] = r[at + 1] - r[at + 1] % 4
     end
-    local r, sum = limbs_of(table.concat(parts)), {0, 0, 0, 0, 0, 0}
     for at = 1, #text, 16 do
-        local block = limbs_of(sub(text, at, at + 15) .. "\1")
-        for i = 1, LIMBS do
-            sum[i] = sum[i] + block[i]
-        end
-        sum = multiply(carry(sum), r)
+        sum = multiply(add_to(sum, number_of(sub(text, at, at + 15) .. "\1")), r)
     end
-    return finish(sum, sub(key, 17, 32))
+    carry(sum)
+    local less = add_to(number_of("\5"), sum) -- is it 2^130 - 5 or more?
+    for at = 1, 16 do
+        less[at], less[at + 1] = less[at] % 256, less[at + 1] + floor(less[at] / 256)
+    end
+    sum = add_to(less[17] >= 4 and less or sum, number_of(sub(key, 17, 32)))
+    for at = 1, 16 do
+        sum[at], sum[at + 1] = char(floor(sum[at] % 256)), sum[at + 1] + floor(sum[at] / 256)
+    end
+    return table.concat(sum, "", 1, 16)
 end
 
 local chacha = {key_bytes = 32}
