@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "common/arguments.h"
+#include "common/clock.h"
 #include "common/complain.h"
 #include "common/pin.h"
 
@@ -42,14 +43,6 @@ struct counters {
     int pids[COUNTERS_MAX];
     uint64_t counts[COUNTERS_MAX]; /* as last read */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * second_ns + now.tv_nsec;
-}
 
 /* Volatile, so that the compiler keeps every pass; atomic, so that a reader never sees half of it.
  */
@@ -107,7 +100,7 @@ static int counters_start(struct counters *counters, size_t count, const int *co
 
     if (shared == MAP_FAILED)
         return complain("no memory for %zu counters: %s", count, strerror(errno));
-    *counters = (struct counters){.numbers = shared, .start_ns = now_ns()};
+    *counters = (struct counters){.numbers = shared, .start_ns = clock_now_ns()};
     for (size_t i = 0; i < count; i++) {
         if (start_one(counters, core_count > 0 ? cores[i % core_count] : PIN_NONE) < 0) {
             counters_stop(counters);
@@ -132,7 +125,7 @@ static uint64_t counters_read(struct counters *counters)
 
 static int64_t counters_age_ns(const struct counters *counters)
 {
-    return now_ns() - counters->start_ns;
+    return clock_now_ns() - counters->start_ns;
 }
 
 /* Looks, and leaves the dead for counters_stop. */

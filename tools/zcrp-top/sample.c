@@ -1,5 +1,6 @@
 #include "sample.h"
 
+#include "common/clock.h"
 #include "common/complain.h"
 
 #include <dirent.h>
@@ -27,14 +28,6 @@ static void take_text(char *to, const char *from, size_t size)
     for (; i + 1 < size && from[i] != '\0'; i++)
         to[i] = (char)(from[i] >= ' ' && from[i] <= '~' ? from[i] : '?');
     to[i] = '\0';
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static int64_t within(int64_t value, int64_t least, int64_t most)
@@ -234,7 +227,7 @@ int sample_take(struct sample *sample, const struct folders *folders)
 {
     char path[PATH_MAX];
 
-    *sample = (struct sample){.at_ns = now_ns()};
+    *sample = (struct sample){.at_ns = clock_now_ns()};
     for (size_t i = 0; i < folders->count; i++) {
         int fd = board_folder(folders->where[i], false, path);
 

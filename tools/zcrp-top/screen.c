@@ -1,5 +1,6 @@
 #include "screen.h"
 
+#include "common/clock.h"
 #include "common/complain.h"
 
 #include <errno.h>
@@ -71,14 +72,6 @@ void screen_size(size_t *columns, size_t *rows)
     *rows = is_known && size.ws_row > 0 ? size.ws_row : 24;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * second_ns + now.tv_nsec;
-}
-
 static enum screen_event on_key(struct screen *screen)
 {
     char key;
@@ -111,7 +104,7 @@ enum screen_event screen_wait(struct screen *screen, int64_t until_ns)
     for (;;) {
         struct pollfd set[2] = {{.fd = screen->signals, .events = POLLIN},
                                 {.fd = screen->has_keys ? STDIN_FILENO : -1, .events = POLLIN}};
-        int64_t left = until_ns - now_ns();
+        int64_t left = until_ns - clock_now_ns();
         struct timespec limit = {.tv_sec = left / second_ns, .tv_nsec = left % second_ns};
 
         if (left <= 0)

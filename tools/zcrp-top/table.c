@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,8 +13,6 @@
 enum { CELL = 72, GAP = 2, TEXT_MOST = TABLE_WIDTH_MOST + 1 };
 
 /* ---- cells ---- */
-
-typedef void (*cell_writer)(char cell[CELL], const struct line *line);
 
 /* "1.23M" */
 static void rate(char cell[CELL], double value)
@@ -43,21 +42,6 @@ static void seconds(char cell[CELL], double value)
                    value / units[i].unit, units[i].name);
 }
 
-static void write_pid(char cell[CELL], const struct line *line)
-{
-    (void)snprintf(cell, CELL, "%ld", (long)line->first->pid);
-}
-
-static void write_program(char cell[CELL], const struct line *line)
-{
-    (void)snprintf(cell, CELL, "%s", line->first->program);
-}
-
-static void write_peer(char cell[CELL], const struct line *line)
-{
-    (void)snprintf(cell, CELL, "%s", line->first->peer);
-}
-
 static const char *channel_text(const struct seen *seen)
 {
     static const char *const names[] = {[BOARD_UDP] = "udp",
@@ -68,104 +52,82 @@ static const char *channel_text(const struct seen *seen)
     return seen->channel < sizeof names / sizeof *names ? names[seen->channel] : "?";
 }
 
-static void write_channel(char cell[CELL], const struct line *line)
-{
-    strcpy(cell, line->is_mixed ? "several" : channel_text(line->first));
-}
-
-static void write_keys(char cell[CELL], const struct line *line)
-{
-    strcpy(cell, line->has_keys ? "yes" : "no");
-}
-
-static void write_way(char cell[CELL], const struct line *line)
-{
-    strcpy(cell, line->ways == LINE_OUT ? "out" : line->ways == LINE_IN ? "in" : "both");
-}
-
-static void write_out(char cell[CELL], const struct line *line)
-{
-    rate(cell, line->out_bytes);
-}
-
-static void write_in(char cell[CELL], const struct line *line)
-{
-    rate(cell, line->in_bytes);
-}
-
-static void write_messages(char cell[CELL], const struct line *line)
-{
-    rate(cell, line->messages);
-}
-
-static void write_units(char cell[CELL], const struct line *line)
-{
-    rate(cell, line->units);
-}
-
-static void write_again(char cell[CELL], const struct line *line)
-{
-    if (line->units_out > 0)
-        (void)snprintf(cell, CELL, "%.2f%%", 100 * line->units_again / line->units_out);
-    else
-        strcpy(cell, "-");
-}
-
-static void write_round_trip(char cell[CELL], const struct line *line)
-{
-    if (line->round_trip_ns > 0)
-        seconds(cell, line->round_trip_ns / 1e9);
-    else
-        strcpy(cell, "-");
-}
-
-static void write_pace(char cell[CELL], const struct line *line)
-{
-    if (line->pace > 0)
-        rate(cell, line->pace);
-    else
-        strcpy(cell, "-");
-}
-
-static void write_drops(char cell[CELL], const struct line *line)
-{
-    rate(cell, line->dropped);
-}
-
-static void write_failed(char cell[CELL], const struct line *line)
-{
-    rate(cell, line->failed);
-}
-
-static void write_total(char cell[CELL], const struct line *line)
-{
-    rate(cell, line->total_bytes);
-}
-
-static void write_age(char cell[CELL], const struct line *line)
-{
-    seconds(cell, line->age_s);
-}
-
 /* ---- columns ---- */
+
+enum column_kind { PID, PROGRAM, PEER, WAY, CHANNEL, KEYS, AGAIN, RATE, PACE, ROUND_TRIP, AGE };
 
 /* Where there is no room, those with the highest number go first; 0: never. */
 static const struct column {
     const char *title;
-    bool is_text;
     int dispensable;
-    cell_writer write;
+    enum column_kind kind;
+    size_t place; /* of a rate, in struct line */
 } columns[] = {
-    {"PID", false, 2, write_pid},        {"PROGRAM", true, 4, write_program},
-    {"PEER", true, 0, write_peer},       {"WAY", true, 6, write_way},
-    {"CHANNEL", true, 5, write_channel}, {"KEYS", true, 9, write_keys},
-    {"OUT B/s", false, 0, write_out},    {"IN B/s", false, 0, write_in},
-    {"MSG/s", false, 3, write_messages}, {"UNITS/s", false, 11, write_units},
-    {"AGAIN", false, 7, write_again},    {"RTT", false, 1, write_round_trip},
-    {"PACE B/s", false, 12, write_pace}, {"DROPS", false, 10, write_drops},
-    {"FAILED", false, 8, write_failed},  {"TOTAL B", false, 13, write_total},
-    {"AGE", false, 9, write_age},
+    {"PID", 2, PID, 0},
+    {"PROGRAM", 4, PROGRAM, 0},
+    {"PEER", 0, PEER, 0},
+    {"WAY", 6, WAY, 0},
+    {"CHANNEL", 5, CHANNEL, 0},
+    {"KEYS", 9, KEYS, 0},
+    {"OUT B/s", 0, RATE, offsetof(struct line, out_bytes)},
+    {"IN B/s", 0, RATE, offsetof(struct line, in_bytes)},
+    {"MSG/s", 3, RATE, offsetof(struct line, messages)},
+    {"UNITS/s", 11, RATE, offsetof(struct line, units)},
+    {"AGAIN", 7, AGAIN, 0},
+    {"RTT", 1, ROUND_TRIP, 0},
+    {"PACE B/s", 12, PACE, 0},
+    {"DROPS", 10, RATE, offsetof(struct line, dropped)},
+    {"FAILED", 8, RATE, offsetof(struct line, failed)},
+    {"TOTAL B", 13, RATE, offsetof(struct line, total_bytes)},
+    {"AGE", 9, AGE, 0},
 };
+
+static bool is_text(const struct column *column)
+{
+    return column->kind >= PROGRAM && column->kind <= KEYS;
+}
+
+static const char *text_of(const struct column *column, const struct line *line)
+{
+    switch (column->kind) {
+    case PROGRAM:
+        return line->first->program;
+    case PEER:
+        return line->first->peer;
+    case WAY:
+        return line->ways == LINE_OUT ? "out" : line->ways == LINE_IN ? "in" : "both";
+    case CHANNEL:
+        return line->is_mixed ? "several" : channel_text(line->first);
+    case KEYS:
+        return line->has_keys ? "yes" : "no";
+    case PID:
+    case AGAIN:
+    case RATE:
+    case PACE:
+    case ROUND_TRIP:
+    case AGE:
+        break;
+    }
+    return "-"; /* not known */
+}
+
+static void write_cell(char cell[CELL], const struct column *column, const struct line *line)
+{
+    if (column->kind == PID)
+        (void)snprintf(cell, CELL, "%ld", (long)line->first->pid);
+    else if (column->kind == AGAIN && line->units_out > 0)
+        (void)snprintf(cell, CELL, "%.2f%%", 100 * line->units_again / line->units_out);
+    else if (column->kind == RATE)
+        rate(cell, *(const double *)((const char *)line + column->place));
+    else if (column->kind == PACE && line->pace > 0)
+        rate(cell, line->pace);
+    else if (column->kind == ROUND_TRIP && line->round_trip_ns > 0)
+        seconds(cell, line->round_trip_ns / 1e9);
+    else if (column->kind == AGE)
+        seconds(cell, line->age_s);
+    else
+        (void)snprintf(cell, CELL, "%s", text_of(column, line));
+}
 
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
@@ -202,7 +164,7 @@ static void lay_out(struct layout *layout, const struct lines *lines, size_t row
     for (size_t i = 0; i < COLUMNS; i++) {
         layout->width[i] = strlen(columns[i].title);
         for (size_t row = 0; row < rows; row++) {
-            columns[i].write(cell, &lines->line[row]);
+            write_cell(cell, &columns[i], &lines->line[row]);
             if (strlen(cell) > layout->width[i])
                 layout->width[i] = strlen(cell);
         }
@@ -257,10 +219,10 @@ static void print_row(FILE *out, const struct table_shape *shape, const struct l
         if (width == 0)
             continue;
         if (line != NULL)
-            columns[i].write(cell, line);
+            write_cell(cell, &columns[i], line);
         else
             strcpy(cell, columns[i].title);
-        append(&text, columns[i].is_text ? "%s%-*s" : "%s%*s", text.length > 0 ? "  " : "", width,
+        append(&text, is_text(&columns[i]) ? "%s%-*s" : "%s%*s", text.length > 0 ? "  " : "", width,
                cell);
     }
     print(out, shape, &text);

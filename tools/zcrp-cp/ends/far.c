@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/complain.h"
 #include "common/environment.h"
 #include "meeting.h"
@@ -227,7 +228,7 @@ static struct session *hear_near(struct far *far)
         {.events = POLLIN},
     };
 
-    for (int64_t end = line_now_ns() + patience_ns; session == NULL && line_now_ns() < end;) {
+    for (int64_t end = clock_now_ns() + patience_ns; session == NULL && clock_now_ns() < end;) {
         bool may_call = far->memory != NULL && callers_have_room(&far->callers);
 
         places[2].fd = may_call ? zcrp_listener_descriptor(far->memory) : -1;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/complain.h"
 #include "ends.h"
 #include "meeting.h"
@@ -161,7 +162,7 @@ static void begin(struct server *server, struct zcrp_connection *connection)
         return;
     }
     client->server = server;
-    client->active_ns = line_now_ns();
+    client->active_ns = clock_now_ns();
     line_init(&client->line, connection);
     add(server, client);
     if (pthread_create(&thread, NULL, serve, client) == 0)
@@ -198,7 +199,7 @@ static bool is_idle(struct client *client, int64_t now, int64_t idle_ns)
 static struct client *find_idle(struct server *server)
 {
     struct client *idle = NULL;
-    int64_t now = line_now_ns();
+    int64_t now = clock_now_ns();
     bool gives_way = false;
 
     for (int i = 0; i < SERVER_CLIENTS_MOST; i++) {
@@ -217,7 +218,7 @@ static struct client *find_idle(struct server *server)
 /* Waits until a client has left, or for some time. Under the lock. */
 static void wait_for_place(struct server *server, int64_t ns)
 {
-    int64_t end = line_now_ns() + ns;
+    int64_t end = clock_now_ns() + ns;
     struct timespec time = {.tv_sec = end / second_ns, .tv_nsec = end % second_ns};
 
     (void)pthread_cond_timedwait(&server->left, &server->lock, &time);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "target.h"
 
 enum {
@@ -146,7 +147,7 @@ static bool has_allowance(const struct copy_target *target)
         return false;
     if (bytes_per_s == 0)
         return true;
-    double seconds = (double)(line_now_ns() - target->start_ns) / 1e9;
+    double seconds = (double)(clock_now_ns() - target->start_ns) / 1e9;
     return (double)target->asked <= seconds * (double)bytes_per_s;
 }
 
@@ -268,7 +269,7 @@ enum line_end target_run(struct line *line, struct crew *crew, const struct targ
     target->wishes = wishes;
     target->progress = progress;
     target->last = &target->first;
-    target->start_ns = line_now_ns();
+    target->start_ns = clock_now_ns();
     target->awaiting.line = line;
     target->awaiting.crew = crew;
     code = requests_init(&target->requests, line, false);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/character.h"
+#include "common/clock.h"
 #include "common/quantity.h"
 #include "location.h"
 #include "zcrp.h"
@@ -42,14 +43,14 @@ const char *escape(char *out, size_t room, struct text text)
 
 double progress_seconds(const struct progress *progress)
 {
-    double seconds = (double)(line_now_ns() - progress->start_ns) / (double)second_ns;
+    double seconds = (double)(clock_now_ns() - progress->start_ns) / (double)second_ns;
 
     return seconds > 1e-6 ? seconds : 1e-6;
 }
 
 void progress_start(struct progress *progress)
 {
-    progress->start_ns = progress->told_ns = line_now_ns();
+    progress->start_ns = progress->told_ns = clock_now_ns();
     progress->is_terminal = !progress->is_quiet && !progress->only_counts && isatty(STDERR_FILENO);
 }
 
@@ -143,7 +144,7 @@ static void tell(struct progress *progress)
 void progress_tick(void *context)
 {
     struct progress *progress = context;
-    int64_t now = line_now_ns();
+    int64_t now = clock_now_ns();
 
     if (progress->is_terminal && now - progress->drawn_ns >= draw_ns) {
         progress->drawn_ns = now;

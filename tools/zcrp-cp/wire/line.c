@@ -4,18 +4,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/complain.h"
 
 static const int64_t tick_ns = 100000000;
 static const int64_t last_words_ns = 1000000000;
-
-int64_t line_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 void line_init(struct line *line, struct zcrp_connection *connection)
 {
@@ -39,10 +32,10 @@ void line_end_waits(struct line *line, enum line_stop why)
 
 int line_wait(struct line *line, struct zcrp_msg *message, int64_t most_ns)
 {
-    int64_t end = most_ns < 0 ? INT64_MAX : line_now_ns() + most_ns;
+    int64_t end = most_ns < 0 ? INT64_MAX : clock_now_ns() + most_ns;
 
     for (;;) {
-        int64_t left = end == INT64_MAX ? tick_ns : end - line_now_ns();
+        int64_t left = end == INT64_MAX ? tick_ns : end - clock_now_ns();
         int code = zcrp_wait_for(message, left < 0 ? 0 : left < tick_ns ? left : tick_ns);
 
         int stop = atomic_load(&line->stop);

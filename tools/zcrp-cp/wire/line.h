@@ -45,9 +45,6 @@ enum line_end {
 void line_init(struct line *line, struct zcrp_connection *connection);
 void line_fini(struct line *line);
 
-/* The monotonic clock. */
-int64_t line_now_ns(void);
-
 /* Ends waits, within a tenth of a second, now and later. Any thread and any signal handler may call
  * it. */
 void line_end_waits(struct line *line, enum line_stop why);
