@@ -753,7 +753,7 @@ static struct session *heard;
 
 static void *hear(void *rules)
 {
-    (void)session_hear(&theirs, rules, 10000000000, &heard);
+    (void)session_hear(&theirs, rules, &heard);
     return NULL;
 }
 

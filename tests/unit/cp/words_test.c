@@ -158,17 +158,17 @@ TEST(meeting__lines)
 {
     struct meeting made, read;
     char line[MEETING_ROOM];
-    uint16_t port = 0, memory_port = 0;
+    uint16_t port = 0;
+    bool is_one_host = false;
 
-    ck_assert_int_eq(meeting_make(&made, 7000), 0);
+    meeting_make(&made, 7000);
     meeting_write(&made, line);
     ck_assert(line[strlen(line) - 1] == '\n');
     memset(&read, 0, sizeof(read));
     ck_assert(meeting_read(&read, line));
     ck_assert_mem_eq(read.key, made.key, MEETING_KEY_BYTES);
-    ck_assert(meeting_proof_is(read.near_proof, made.near_proof));
-    ck_assert(meeting_proof_is(read.far_proof, made.far_proof));
-    ck_assert(!meeting_proof_is(read.far_proof, made.near_proof));
+    ck_assert_mem_eq(read.near_proof, made.near_proof, PROOF_BYTES);
+    ck_assert_mem_eq(read.far_proof, made.far_proof, PROOF_BYTES);
     ck_assert_uint_eq(read.host, made.host);
     ck_assert_uint_eq(read.port, 7000);
     for (size_t length = 0; length + 6 < strlen(line); length += 7) {
@@ -178,13 +178,13 @@ TEST(meeting__lines)
         cut[length] = '\0';
         ck_assert(!meeting_read(&read, cut));
     }
-    meeting_write_ports(40000, 0, line);
-    ck_assert(meeting_read_ports(line, &port, &memory_port));
+    meeting_write_port(40000, true, line);
+    ck_assert(meeting_read_port(line, &port, &is_one_host));
     ck_assert_uint_eq(port, 40000);
-    ck_assert(!meeting_read_ports("zcrp-cp 1 0 0\n", &port, &memory_port));
-    ck_assert(!meeting_read_ports("zcrp-cp 1 70000 0\n", &port, &memory_port));
-    ck_assert(!meeting_read_ports("zcrp-cp 9 7000 0\n", &port, &memory_port));
-    ck_assert(!meeting_read_ports("Welcome to zcrp-cp\n", &port, &memory_port));
+    ck_assert(!meeting_read_port("zcrp-cp 1 0 0\n", &port, &is_one_host));
+    ck_assert(!meeting_read_port("zcrp-cp 1 70000 0\n", &port, &is_one_host));
+    ck_assert(!meeting_read_port("zcrp-cp 9 7000 0\n", &port, &is_one_host));
+    ck_assert(!meeting_read_port("Welcome to zcrp-cp\n", &port, &is_one_host));
     ck_assert(meeting_is_line("zcrp-cp 9 something\n"));
     ck_assert(!meeting_is_line("Welcome\n"));
 }

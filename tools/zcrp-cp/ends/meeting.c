@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +18,6 @@
 #include "ends.h"
 
 enum {
-    SECRET_BYTES = MEETING_KEY_BYTES + 2 * PROOF_BYTES,
     FACT_ROOM = 128,
     PORT_ROOM = 8,
     WORDS_MOST = 64,   /* of --rsh */
@@ -31,19 +30,13 @@ enum {
 
 static const char prefix[] = "zcrp-cp ";
 
-int meeting_make(struct meeting *meeting, uint16_t port)
+void meeting_make(struct meeting *meeting, uint16_t port)
 {
-    uint8_t bytes[SECRET_BYTES];
-
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-        return complain("there are no random numbers: %s", strerror(errno));
-    memcpy(meeting->key, bytes, MEETING_KEY_BYTES);
-    memcpy(meeting->near_proof, bytes + MEETING_KEY_BYTES, PROOF_BYTES);
-    memcpy(meeting->far_proof, bytes + MEETING_KEY_BYTES + PROOF_BYTES, PROOF_BYTES);
-    explicit_bzero(bytes, sizeof(bytes));
+    randombytes_buf(meeting->key, MEETING_KEY_BYTES);
+    randombytes_buf(meeting->near_proof, PROOF_BYTES);
+    randombytes_buf(meeting->far_proof, PROOF_BYTES);
     meeting->host = meeting_host();
     meeting->port = port;
-    return 0;
 }
 
 void meeting_forget(struct meeting *meeting)
@@ -55,32 +48,15 @@ void meeting_forget(struct meeting *meeting)
 
 static char *put_digits(char *to, const uint8_t *bytes, size_t count)
 {
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < count; i++) {
-        *to++ = digits[bytes[i] >> 4];
-        *to++ = digits[bytes[i] & 15];
-    }
-    *to = '\0';
-    return to;
-}
-
-static int digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    return sodium_bin2hex(to, 2 * count + 1, bytes, count) + 2 * count;
 }
 
 static bool take_digits(const char **from, uint8_t *bytes, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        int high = digit((*from)[0]), low = high < 0 ? -1 : digit((*from)[1]);
+    size_t length = 0;
 
-        if (low < 0)
-            return false;
-        bytes[i] = (uint8_t)(high << 4 | low);
-        *from += 2;
-    }
-    return true;
+    (void)sodium_hex2bin(bytes, count, *from, strnlen(*from, 2 * count), NULL, &length, from);
+    return length == count;
 }
 
 void meeting_write(const struct meeting *meeting, char line[MEETING_ROOM])
@@ -112,13 +88,13 @@ bool meeting_read(struct meeting *meeting, const char *line)
     return true;
 }
 
-void meeting_write_ports(uint16_t port, uint16_t memory_port, char line[MEETING_ROOM])
+void meeting_write_port(uint16_t port, bool is_one_host, char line[MEETING_ROOM])
 {
     (void)snprintf(line, MEETING_ROOM, "%s%d %u %u\n", prefix, RECORD_VERSION, (unsigned)port,
-                   (unsigned)memory_port);
+                   is_one_host ? (unsigned)port : 0);
 }
 
-bool meeting_read_ports(const char *line, uint16_t *port, uint16_t *memory_port)
+bool meeting_read_port(const char *line, uint16_t *port, bool *is_one_host)
 {
     int version = 0;
     unsigned first = 0, second = 0;
@@ -127,7 +103,7 @@ bool meeting_read_ports(const char *line, uint16_t *port, uint16_t *memory_port)
         version != RECORD_VERSION || first == 0 || first > UINT16_MAX || second > UINT16_MAX)
         return false;
     *port = (uint16_t)first;
-    *memory_port = (uint16_t)second;
+    *is_one_host = second != 0;
     return true;
 }
 
@@ -138,40 +114,17 @@ bool meeting_is_line(const char *line)
 
 /* ---- one host ---- */
 
-static void add_file(XXH3_state_t *state, const char *path)
-{
-    char fact[FACT_ROOM];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd >= 0 ? read(fd, fact, sizeof(fact)) : 0;
-
-    if (fd >= 0)
-        (void)close(fd);
-    (void)XXH3_64bits_update(state, fact, length > 0 ? (size_t)length : 0);
-}
-
-static void add_link(XXH3_state_t *state, const char *path)
-{
-    char fact[FACT_ROOM];
-    ssize_t length = readlink(path, fact, sizeof(fact));
-
-    (void)XXH3_64bits_update(state, fact, length > 0 ? (size_t)length : 0);
-}
-
 uint64_t meeting_host(void)
 {
-    uid_t user = geteuid();
-    XXH3_state_t *state = XXH3_createState();
+    char facts[2 * FACT_ROOM] = "";
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
-    if (state == NULL)
-        return 0;
-    (void)XXH3_64bits_reset(state);
-    add_file(state, "/proc/sys/kernel/random/boot_id");
-    add_link(state, "/proc/self/ns/net");
-    add_link(state, "/proc/self/ns/pid");
-    (void)XXH3_64bits_update(state, &user, sizeof(user));
-    uint64_t host = XXH3_64bits_digest(state);
-    (void)XXH3_freeState(state);
-    return host;
+    if (fd >= 0) {
+        (void)!read(fd, facts, FACT_ROOM);
+        (void)close(fd);
+    }
+    (void)!readlink("/proc/self/ns/net", facts + FACT_ROOM, FACT_ROOM);
+    return XXH3_64bits(facts, sizeof(facts));
 }
 
 /* ---- secrets ---- */
@@ -211,15 +164,6 @@ int meeting_listen(struct zcrp_listener **listener, const char *address, uint64_
                        address != NULL ? address : "", zcrp_explain(code));
     zcrp_keys_free(keys);
     return code == 0 ? 0 : -1;
-}
-
-bool meeting_proof_is(const uint8_t proof[PROOF_BYTES], const uint8_t wanted[PROOF_BYTES])
-{
-    uint8_t difference = 0;
-
-    for (int i = 0; i < PROOF_BYTES; i++)
-        difference |= proof[i] ^ wanted[i];
-    return difference == 0;
 }
 
 /* ---- starting ---- */
@@ -371,7 +315,7 @@ static int complain_of_end(struct remote *remote)
 }
 
 int remote_meet(struct remote *remote, const struct meeting *meeting, uint16_t *port,
-                uint16_t *memory_port)
+                bool *is_one_host)
 {
     char line[MEETING_ROOM];
 
@@ -381,7 +325,7 @@ int remote_meet(struct remote *remote, const struct meeting *meeting, uint16_t *
     explicit_bzero(line, sizeof(line));
     errno = 0;
     for (int i = 0; i < STRANGE_MOST && read_line(remote->out, line); i++) {
-        if (meeting_read_ports(line, port, memory_port))
+        if (meeting_read_port(line, port, is_one_host))
             return 0;
         if (meeting_is_line(line))
             return complain("%s: the far end is another version of zcrp-cp", remote->login);

@@ -4,13 +4,13 @@
  *
  *      zcrp-cp 1 KEY PROOFS HOST PORT
  *
- * The far end listens, and answers on its standard output:
+ * The far end listens with the key, and answers on its standard output:
  *
- *      zcrp-cp 1 PORT MEMORY-PORT
+ *      zcrp-cp 1 PORT SAME
  *
- * PORT has connections with the key. MEMORY-PORT is 0, or, if HOST says that both ends are
- * processes of one user on one host, a port at 127.0.0.1 for a connection without keys that uses
- * memory or nothing (ZCRP_CHANNEL_MEMORY). There each end shows its proof to the other one. */
+ * SAME is 0, or again PORT if HOST says that both ends are on one host: then the near end calls
+ * 127.0.0.1, whatever name the user has for that host. PROOFS are what zcrp-cp 0.2.0 shows and
+ * wants to see besides; now the key is enough. */
 #ifndef ZCRP_CP_MEETING_H
 #define ZCRP_CP_MEETING_H
 
@@ -25,20 +25,20 @@ enum { MEETING_ROOM = 256, MEETING_KEY_BYTES = ZCRP_KEYS_PSK_LEAST };
 struct meeting {
     uint8_t key[MEETING_KEY_BYTES];
     uint8_t near_proof[PROOF_BYTES], far_proof[PROOF_BYTES];
-    uint64_t host; /* a hash of this host's boot, namespaces and user */
+    uint64_t host; /* a hash of this host's boot and network namespace */
     uint16_t port; /* that the far end shall listen on; 0: any */
 };
 
-/* Draws the secrets. 0, or -1 with a complaint. */
-int meeting_make(struct meeting *meeting, uint16_t port);
+/* Draws the secrets. */
+void meeting_make(struct meeting *meeting, uint16_t port);
 
 /* The near end's line, with its newline, and back. False: it is none. */
 void meeting_write(const struct meeting *meeting, char line[MEETING_ROOM]);
 bool meeting_read(struct meeting *meeting, const char *line);
 
 /* The far end's answer. */
-void meeting_write_ports(uint16_t port, uint16_t memory_port, char line[MEETING_ROOM]);
-bool meeting_read_ports(const char *line, uint16_t *port, uint16_t *memory_port);
+void meeting_write_port(uint16_t port, bool is_one_host, char line[MEETING_ROOM]);
+bool meeting_read_port(const char *line, uint16_t *port, bool *is_one_host);
 
 /* Does a line begin like one of these, whatever its version? Remote shells may print others. */
 bool meeting_is_line(const char *line);
@@ -57,8 +57,6 @@ struct zcrp_keys *meeting_server_keys(const char *path);
 int meeting_listen(struct zcrp_listener **listener, const char *address, uint64_t port,
                    unsigned connections, struct zcrp_keys *keys);
 
-bool meeting_proof_is(const uint8_t proof[PROOF_BYTES], const uint8_t wanted[PROOF_BYTES]);
-
 /* Overwrites the secrets. */
 void meeting_forget(struct meeting *meeting);
 
@@ -75,10 +73,10 @@ struct remote {
  * a complaint. */
 int remote_start(struct remote *remote, const char *shell, const char *login, const char *program);
 
-/* Tells the far end the secrets, and waits for its ports. 0, or -1 with a complaint (none if a
+/* Tells the far end the secrets, and waits for its port. 0, or -1 with a complaint (none if a
  * signal ended the wait: errno is EINTR). */
 int remote_meet(struct remote *remote, const struct meeting *meeting, uint16_t *port,
-                uint16_t *memory_port);
+                bool *is_one_host);
 
 /* From now on, when the far end ends, so do the waits of the line, which lives as long as the
  * process. 0, or -1 with a complaint. */

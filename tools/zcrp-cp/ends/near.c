@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "common/environment.h"
 #include "meeting.h"
 #include "session.h"
 #include "zcrp-cp/files/place.h"
@@ -16,7 +15,7 @@
 
 enum { PORT_ROOM = 8 };
 
-static const int64_t second_ns = 1000000000, wait_ns = 100000000;
+static const int64_t wait_ns = 100000000, open_ns = 10000000000;
 
 /* One copy, as the user wants it. */
 struct near {
@@ -138,7 +137,7 @@ static int wait_for_peer(struct zcrp_connection *connection)
 
 /* Connects, and says what is wanted. As session_open. */
 static int reach(struct near *near, const char *host, uint16_t port,
-                 const struct zcrp_options *options, int64_t most_ns)
+                 const struct zcrp_options *options)
 {
     struct zcrp_connection *connection = NULL;
     char text[PORT_ROOM];
@@ -152,10 +151,9 @@ static int reach(struct near *near, const char *host, uint16_t port,
         .paths = near->far_paths,
         .path_count = near->far_count,
         .where = near->where,
+        .proof = near->meeting.near_proof,
     };
 
-    memcpy(wishes.near_proof, near->meeting.near_proof, PROOF_BYTES);
-    memcpy(wishes.far_proof, near->meeting.far_proof, PROOF_BYTES);
     (void)snprintf(text, sizeof(text), "%u", (unsigned)port);
     int code = zcrp_connect(&connection, host, text, options, 0);
     if (code == 0)
@@ -167,35 +165,25 @@ static int reach(struct near *near, const char *host, uint16_t port,
     line_init(&line, connection);
     if (atomic_load(&was_interrupted))
         line_end_waits(&line, LINE_INTERRUPTED);
-    code = session_open(&line, &wishes, most_ns);
+    code = session_open(&line, &wishes, open_ns);
     near->was_refused = code == LINE_REFUSED;
     if (code != 0)
         line_fini(&line);
     return code;
 }
 
-static const char *address(const struct near *near)
+/* `host` has the far end, unless the user has named another address. Frees the keys, which may be
+ * NULL: that was complained of. */
+static int reach_with_keys(struct near *near, const char *host, uint16_t port,
+                           struct zcrp_keys *keys)
 {
-    return near->options->address != NULL ? near->options->address : near->far.host;
-}
-
-static int complain_of_reach(const struct near *near, uint16_t port, int code)
-{
+    const struct zcrp_options options = {.keys = keys};
     const char *other = near->options->address;
+    int code = keys != NULL ? reach(near, other != NULL ? other : host, port, &options) : -1;
 
-    if (code > 0 || atomic_load(&was_interrupted))
-        return -1;
-    return complain("%s: cannot connect to UDP port %u%s%s: %s", near->far.login, (unsigned)port,
-                    other != NULL ? " of " : "", other != NULL ? other : "", zcrp_explain(code));
-}
-
-static int reach_with_keys(struct near *near, uint16_t port, struct zcrp_keys *keys)
-{
-    struct zcrp_options options = {.keys = keys};
-    int code = keys != NULL ? reach(near, address(near), port, &options, 10 * second_ns) : -1;
-
-    if (keys != NULL && code != 0)
-        (void)complain_of_reach(near, port, code);
+    if (keys != NULL && code < 0 && !atomic_load(&was_interrupted))
+        (void)complain("%s: cannot connect to UDP port %u%s%s: %s", near->far.login, (unsigned)port,
+                       other != NULL ? " of " : "", other != NULL ? other : "", zcrp_explain(code));
     zcrp_keys_free(keys);
     return code == 0 ? 0 : -1;
 }
@@ -204,32 +192,21 @@ static int reach_server(struct near *near)
 {
     uint16_t port = (uint16_t)(near->options->port > 0 ? near->options->port : PORT_OF_SERVERS);
 
-    return reach_with_keys(near, port, meeting_server_keys(near->options->keys));
+    return reach_with_keys(near, near->far.host, port, meeting_server_keys(near->options->keys));
 }
 
-/* By memory, if both ends are of one user on one host; otherwise, or if that fails, with the key.
- */
 static int reach_remote(struct near *near)
 {
-    const struct zcrp_options by_memory = {.channel = ZCRP_CHANNEL_MEMORY,
-                                           .connect_ns = 2 * second_ns};
-    uint16_t port, memory_port;
+    uint16_t port;
+    bool is_one_host;
 
-    if (meeting_make(&near->meeting, (uint16_t)near->options->port) != 0 ||
-        remote_start(&near->remote, near->options->rsh, near->far.login,
+    meeting_make(&near->meeting, (uint16_t)near->options->port);
+    if (remote_start(&near->remote, near->options->rsh, near->far.login,
                      near->options->far_program) != 0 ||
-        remote_meet(&near->remote, &near->meeting, &port, &memory_port) != 0)
+        remote_meet(&near->remote, &near->meeting, &port, &is_one_host) != 0)
         return -1;
-    if (memory_port != 0 && !environment_is_set("ZCRP_NO_MEMORY") &&
-        near->options->address == NULL) {
-        int code = reach(near, "127.0.0.1", memory_port, &by_memory, second_ns);
-
-        if (code == 0)
-            return 0;
-        if (code > 0 || atomic_load(&was_interrupted))
-            return -1;
-    }
-    return reach_with_keys(near, port, meeting_keys(&near->meeting));
+    return reach_with_keys(near, is_one_host ? "127.0.0.1" : near->far.host, port,
+                           meeting_keys(&near->meeting));
 }
 
 /* ---- the copy ---- */

@@ -125,7 +125,7 @@ static void *serve(void *context)
 
     (void)pthread_setname_np(pthread_self(), "zcrp-cp serve");
     if (crew_init(&client->crew) == 0) {
-        if (session_hear(&client->line, rules, 10 * second_ns, &session) == 0) {
+        if (session_hear(&client->line, rules, &session) == 0) {
             atomic_store(&client->is_heard, true);
             run(client, session);
         } else {

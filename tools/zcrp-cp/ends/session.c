@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "meeting.h"
 #include "zcrp-cp/files/place.h"
 
 static const int64_t answer_ns = 10000000000;
@@ -22,7 +21,8 @@ static bool write_open(const struct session_wishes *wishes, struct writer *write
     record.open.version = RECORD_VERSION;
     record.open.flags = wishes->flags;
     record.open.rate = wishes->rate;
-    memcpy(record.open.proof, wishes->near_proof, PROOF_BYTES);
+    if (wishes->proof != NULL)
+        memcpy(record.open.proof, wishes->proof, PROOF_BYTES);
     fits = record_encode(writer, &record);
     for (int i = 0; i < wishes->path_count && fits; i++) {
         record = (struct record){.kind = RECORD_PATH};
@@ -59,8 +59,6 @@ static int read_ready(const struct session_wishes *wishes, const struct zcrp_msg
 
     if (!record_decode(&reader, &record) || record.kind != RECORD_READY)
         (void)complain("the far end does not answer as zcrp-cp does");
-    else if (!meeting_proof_is(record.ready.proof, wishes->far_proof))
-        return ZCRP_ERROR_KEYS;
     else if (record.ready.error.length == 0)
         return 0;
     else {
@@ -169,15 +167,13 @@ static bool prepare(struct session *session, const struct session_rules *rules,
     return !reader->bad;
 }
 
-/* Reads OPEN. False: it is none, or without the proof. */
+/* Reads OPEN. False: it is none. */
 static bool read_open(struct session *session, const struct session_rules *rules,
                       const struct zcrp_msg *message)
 {
     struct reader reader = reader_of(message->buffer, message->length);
 
     if (!record_decode(&reader, &session->open) || session->open.kind != RECORD_OPEN)
-        return false;
-    if (rules->near_proof != NULL && !meeting_proof_is(session->open.open.proof, rules->near_proof))
         return false;
     if (session->open.open.version != RECORD_VERSION)
         say(session, "", "the ends have different versions");
@@ -191,15 +187,22 @@ static int answer(struct line *line, const struct session_rules *rules,
     struct writer writer = writer_of(bytes, sizeof(bytes));
     struct record record = {.kind = RECORD_READY};
 
-    if (rules->far_proof != NULL)
-        memcpy(record.ready.proof, rules->far_proof, PROOF_BYTES);
+    if (rules->proof != NULL)
+        memcpy(record.ready.proof, rules->proof, PROOF_BYTES);
     record.ready.error = text_of(session->error);
     (void)record_encode(&writer, &record);
     return line_send_first(line, bytes, writer_length(&writer), answer_ns);
 }
 
-int session_hear(struct line *line, const struct session_rules *rules, int64_t most_ns,
-                 struct session **session)
+void session_drop(struct session *session)
+{
+    place_close(session->place.directory);
+    walk_fini(&session->walk);
+    free(session->first);
+    free(session);
+}
+
+int session_hear(struct line *line, const struct session_rules *rules, struct session **session)
 {
     struct session *heard = calloc(1, sizeof(*heard));
     int code = ZCRP_ERROR_MEMORY;
@@ -208,7 +211,7 @@ int session_hear(struct line *line, const struct session_rules *rules, int64_t m
     if (heard == NULL)
         return code;
     heard->place.directory = -1;
-    struct zcrp_msg *message = line_receive_first(line, most_ns, &code);
+    struct zcrp_msg *message = line_receive_first(line, answer_ns, &code);
     if (message != NULL)
         code = read_open(heard, rules, message) ? answer(line, rules, heard) : LINE_BROKEN;
     zcrp_free_msg(message);
@@ -259,14 +262,4 @@ enum line_end session_run(struct session *session, struct line *line, struct cre
         end = target_run(line, crew, &wishes, progress);
     session_drop(session);
     return end;
-}
-
-void session_drop(struct session *session)
-{
-    if (session == NULL)
-        return;
-    place_close(session->place.directory);
-    walk_fini(&session->walk);
-    free(session->first);
-    free(session);
 }

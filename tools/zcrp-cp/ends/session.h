@@ -24,39 +24,36 @@ struct session_wishes {
     uint64_t rate;            /* bits a second; 0: any */
     const char *const *paths; /* the sources, or the one target, as the far end knows them */
     int path_count;
-    const char *where; /* what stands before them in complaints: "host:"; NULL: nothing */
-    uint8_t near_proof[PROOF_BYTES]; /* shown, and wanted from the far end; 0: a server has none */
-    uint8_t far_proof[PROOF_BYTES];
+    const char *where;    /* what stands before them in complaints: "host:"; NULL: nothing */
+    const uint8_t *proof; /* of meeting.h; NULL: none */
 };
 
 /* What the far end allows. */
 struct session_rules {
     int directory; /* nothing outside it is read or written; -1: the user's own rights are enough */
     bool is_read_only;
-    const uint8_t *near_proof; /* NULL: none */
-    const uint8_t *far_proof;
+    const uint8_t *proof; /* of meeting.h; NULL: none */
 };
 
-/* Near end: says what it wants, and waits for the answer, at most `most_ns`. 0; a code of the
- * library's, without a complaint; or LINE_BROKEN or LINE_REFUSED, and it was complained of. */
+/* Near end: says what it wants, which takes at most `most_ns`, and waits for the answer. 0; a code
+ * of the library's, without a complaint; or LINE_BROKEN or LINE_REFUSED, and it was complained of.
+ */
 int session_open(struct line *line, const struct session_wishes *wishes, int64_t most_ns);
 
 /* What a near end wants, as a far end has heard it. */
 struct session;
 
-/* Far end: waits for what is wanted, at most `most_ns`, and answers. 0 and *session, to be ended by
+/* Far end: waits for what is wanted, and answers, at most 10 s each. 0 and *session, to be ended by
  * session_run or session_drop: the near end has the answer. Or a code, and *session is NULL: the
- * library's, or LINE_BROKEN if it is none that zcrp-cp says or the proof is not good. */
-int session_hear(struct line *line, const struct session_rules *rules, int64_t most_ns,
-                 struct session **session);
+ * library's, or LINE_BROKEN if it is none that zcrp-cp says. */
+int session_hear(struct line *line, const struct session_rules *rules, struct session **session);
 
 /* Writes what it is about, for a log, with nothing of the near end's that is not printable: "read
  * a/b and 2 more", or "was refused: a/b: No such file or directory", and then there is nothing more
  * to tell: false. */
 bool session_describe(const struct session *session, char out[SESSION_TOLD_ROOM]);
 
-/* Does what is wanted, and frees it; or only that, and NULL is fine. `progress` counts, or is NULL.
- */
+/* Does what is wanted, and frees it; or only that. `progress` counts, or is NULL. */
 enum line_end session_run(struct session *session, struct line *line, struct crew *crew,
                           struct progress *progress);
 void session_drop(struct session *session);
