@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sodium.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,6 @@ enum {
     STRANGE_MOST = 64, /* lines of the remote shell before the answer */
     WAITS = 300,       /* of 10 ms: so long may the far end take to end */
     NOT_FOUND = 127,   /* a shell's status for a command that it does not find */
-    NOT_TOLD = 126,    /* of a child that cannot even say why it does not run the command */
     FAREWELL_S = 2,    /* of a far end whose near end is gone */
 };
 
@@ -181,100 +181,69 @@ static int cut(char *text, char *words[WORDS_MOST])
     return count > 0 ? count : complain("--rsh has no command");
 }
 
-/* The child's. If the command cannot be run, `failed` gets errno. */
-_Noreturn static void become(char **words, int in, int out, int failed)
+/* Runs the words, between the two pipes. 0 or errno. */
+static int run(struct remote *remote, char **words, const int in[2], const int out[2])
 {
-    (void)dup2(in, STDIN_FILENO);
-    (void)dup2(out, STDOUT_FILENO);
-    (void)signal(SIGPIPE, SIG_DFL);
-    (void)execvp(words[0], words);
-    int code = errno;
-    _exit(write(failed, &code, sizeof(code)) == (ssize_t)sizeof(code) ? NOT_FOUND : NOT_TOLD);
-}
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t of_its_own;
 
-/* Waits until the child runs the command, or cannot: `failed` is its pipe. */
-static int check_command(const char *command, int failed)
-{
-    int code = 0;
-    ssize_t count;
-
-    do
-        count = read(failed, &code, sizeof(code));
-    while (count < 0 && errno == EINTR);
-    if (count <= 0)
-        return 0;
-    if (code == ENOENT && strcmp(command, "ssh") == 0)
-        return complain("needs ssh: apt install openssh-client");
-    return complain("cannot run %s: %s", command, strerror(code));
-}
-
-static void close_both(const int ends[2])
-{
-    (void)close(ends[0]);
-    (void)close(ends[1]);
-}
-
-/* in, out, failed: all or none. */
-static int make_pipes(int pipes[3][2])
-{
-    for (int i = 0; i < 3; i++) {
-        if (pipe2(pipes[i], O_CLOEXEC) == 0)
-            continue;
-        int code = errno;
-        while (i-- > 0)
-            close_both(pipes[i]);
-        return complain("cannot make a pipe: %s", strerror(code));
-    }
-    return 0;
+    sigemptyset(&of_its_own);
+    sigaddset(&of_its_own, SIGPIPE);
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawnattr_setsigdefault(&attributes, &of_its_own);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    int code = posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+    if (code == 0)
+        code = posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    if (code == 0)
+        code = posix_spawnp(&remote->pid, words[0], &actions, &attributes, words, environ);
+    (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return code;
 }
 
 static int start(struct remote *remote, char **words)
 {
-    int pipes[3][2];
+    int in[2], out[2];
 
-    if (make_pipes(pipes) != 0)
-        return -1;
-    remote->pid = fork();
-    if (remote->pid == 0)
-        become(words, pipes[0][0], pipes[1][1], pipes[2][1]);
-    int code = remote->pid < 0 ? complain("cannot fork: %s", strerror(errno)) : 0;
-    (void)close(pipes[0][0]), (void)close(pipes[1][1]), (void)close(pipes[2][1]);
-    remote->in = pipes[0][1];
-    remote->out = pipes[1][0];
-    if (remote->pid < 0)
-        remote->pid = 0;
-    else
-        code = check_command(words[0], pipes[2][0]);
-    (void)close(pipes[2][0]);
-    return code;
+    if (pipe2(in, O_CLOEXEC) != 0)
+        return complain("cannot make a pipe: %s", strerror(errno));
+    remote->in = in[1];
+    int code = pipe2(out, O_CLOEXEC) == 0 ? 0 : complain("cannot make a pipe: %s", strerror(errno));
+    if (code == 0) {
+        remote->out = out[0];
+        code = run(remote, words, in, out);
+        (void)close(out[1]);
+    }
+    (void)close(in[0]);
+    if (code <= 0)
+        return code;
+    remote->pid = 0;
+    if (code == ENOENT && strcmp(words[0], "ssh") == 0)
+        return complain("needs ssh: apt install openssh-client");
+    return complain("cannot run %s: %s", words[0], strerror(code));
 }
 
 int remote_start(struct remote *remote, const char *shell, const char *login, const char *program)
 {
-    char *words[WORDS_MOST], *text = strdup(shell);
+    char *words[WORDS_MOST], *text = strdup(shell), option[] = "--far";
     int count = text != NULL ? cut(text, words) : complain("no memory");
-    char *host = strdup(login), *far = strdup(program), option[] = "--far";
 
     *remote = (struct remote){.in = -1, .out = -1, .login = login};
     if (count > 0) {
-        words[count] = host;
-        words[count + 1] = far;
+        words[count] = (char *)login;
+        words[count + 1] = (char *)program;
         words[count + 2] = option;
         words[count + 3] = NULL;
         count = start(remote, words) == 0 ? count : -1;
     }
-    free(far), free(host), free(text);
+    free(text);
     return count > 0 ? 0 : -1;
 }
 
 /* ---- answering ---- */
-
-static int write_line(int fd, const char *line)
-{
-    size_t length = strlen(line);
-
-    return write(fd, line, length) == (ssize_t)length ? 0 : -1;
-}
 
 /* A line without its newline, cut to the room. Byte by byte: it comes once. False at the end, or
  * after a signal. */
@@ -321,7 +290,7 @@ int remote_meet(struct remote *remote, const struct meeting *meeting, uint16_t *
 
     meeting_write(meeting, line);
     /* If it cannot be written, what can be read says why. */
-    (void)write_line(remote->in, line);
+    (void)!write(remote->in, line, strlen(line));
     explicit_bzero(line, sizeof(line));
     errno = 0;
     for (int i = 0; i < STRANGE_MOST && read_line(remote->out, line); i++) {
