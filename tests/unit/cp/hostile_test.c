@@ -1,6 +1,5 @@
 /* The two ends of zcrp-cp, each against a peer that does not keep the rules: nothing outside the
  * directory is touched, and the copy ends with an error instead of in one. */
-#include "zcrp-cp/ends/stock.h"
 #include "zcrp-cp/ends/target.h"
 #include "zcrp-cp/files/memory.h"
 #include "zcrp-cp/files/place.h"
@@ -242,11 +241,11 @@ static void answer_request(const struct record *request)
 
 static void *act(void *unused)
 {
-    struct requests requests;
-    int code = requests_init(&requests, &theirs, true);
+    struct inbox requests;
+    int code = inbox_init(&requests, &theirs);
 
     while (code == 0 && !script.is_over) {
-        struct zcrp_msg *message = requests_receive(&requests, -1, &code);
+        struct zcrp_msg *message = inbox_receive(&requests, -1, &code);
         struct record record;
 
         if (message == NULL)
@@ -254,9 +253,9 @@ static void *act(void *unused)
         struct reader reader = reader_of(message->buffer, message->length);
         while (record_decode(&reader, &record) && atomic_load(&theirs.stop) == LINE_GOES)
             answer_request(&record);
-        code = requests_put_back(&requests);
+        code = inbox_put_back(&requests);
     }
-    requests_fini(&requests);
+    inbox_fini(&requests);
     return unused;
 }
 
@@ -695,47 +694,47 @@ TEST(source__before_the_list)
 
 enum { SESSIONS = 12, MIB = 1 << 20 };
 
-static struct answers answers[SESSIONS];
+static struct outbox answers[SESSIONS];
 
 /* Sends packs until it would have to wait for the target, which takes nothing. Their bytes. */
-static size_t fill_answers(struct answers *one, bool *is_endless)
+static size_t fill(struct outbox *one, bool *is_endless)
 {
     size_t bytes = 0;
 
-    *one = (struct answers){.line = &ours};
-    for (*is_endless = true; bytes < (size_t)ANSWERS_MOST * PACK_ROOM; bytes += PACK_ROOM) {
+    *one = (struct outbox){.line = &ours};
+    for (*is_endless = true; bytes < (size_t)OUTBOX_MOST * PACK_ROOM; bytes += PACK_ROOM) {
         int code;
-        struct zcrp_msg *message = answers_take(one, &code);
+        struct zcrp_msg *message = outbox_take(one, &code);
 
         if (message == NULL) {
             *is_endless = false;
             break;
         }
-        ck_assert_int_eq(answers_send(one, message, PACK_ROOM), 0);
+        ck_assert_int_eq(outbox_send(one, message, PACK_ROOM), 0);
     }
     return bytes;
 }
 
-TEST(answers__are_bounded)
+TEST(outbox__is_bounded)
 {
     bool is_endless;
     size_t all = 0, first;
 
     line_end_waits(&ours, LINE_INTERRUPTED); /* a wait would have no end */
-    first = fill_answers(&answers[0], &is_endless);
+    first = fill(&answers[0], &is_endless);
     ck_assert_msg(!is_endless && first <= 32 * MIB, "one session holds %zu MiB", first / MIB);
     ck_assert_uint_ge(first, 16 * MIB); /* more than a path of 10 ms and 10 Gbit/s has in transit */
     for (int i = 1; i < SESSIONS; i++) {
-        size_t one = fill_answers(&answers[i], &is_endless);
+        size_t one = fill(&answers[i], &is_endless);
 
         ck_assert_uint_ge(one, 2 * PACK_ROOM); /* each of them goes on */
         all += one;
     }
     ck_assert_msg(first + all <= 288 * MIB, "all sessions hold %zu MiB", (first + all) / MIB);
     for (int i = 0; i < SESSIONS; i++)
-        answers_fini(&answers[i]);
-    ck_assert_uint_eq(fill_answers(&answers[0], &is_endless), first); /* there is room again */
-    answers_fini(&answers[0]);
+        outbox_fini(&answers[i]);
+    ck_assert_uint_eq(fill(&answers[0], &is_endless), first); /* there is room again */
+    outbox_fini(&answers[0]);
     line_fini(&ours);
     line_fini(&theirs);
 }

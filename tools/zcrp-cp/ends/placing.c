@@ -62,7 +62,7 @@ static int place_directory(struct copy_target *target, struct wanted *wanted)
     if (beneath_make_directory(target->wishes->directory, wanted->entry.path.bytes) == 0)
         return keep_directory(target, wanted);
     memcpy(target->lost, wanted->entry.path.bytes, wanted->entry.path.length + 1);
-    return asking_fail_errno(target, wanted, "cannot be made at the target");
+    return target_fail_errno(target, wanted, "cannot be made at the target");
 }
 
 /* Is it in the directory that could not be made? A source lists what is in a directory right after
@@ -80,7 +80,7 @@ static bool is_lost(const struct copy_target *target, const struct text path)
 static int lose(struct copy_target *target, struct wanted *wanted)
 {
     if (wanted->entry.type != ENTRY_DIRECTORY)
-        return asking_fail(target, wanted, text_of(""));
+        return target_fail(target, wanted, text_of(""));
     free(wanted);
     return 0;
 }
@@ -112,7 +112,7 @@ int placing_finish_directories(struct copy_target *target, bool is_fine)
         if (!is_fine || code != 0 || finish_directory(target, &wanted->entry))
             free(wanted);
         else
-            code = asking_fail_errno(target, wanted, "cannot have its permissions and time");
+            code = target_fail_errno(target, wanted, "cannot have its permissions and time");
     }
     return code;
 }
@@ -130,11 +130,11 @@ static bool link_is_there(const struct copy_target *target, const struct wanted 
 static int place_link(struct copy_target *target, struct wanted *wanted)
 {
     if (link_is_there(target, wanted))
-        return asking_settle(target, wanted, OUTCOME_SKIPPED, 0);
+        return target_settle(target, wanted, OUTCOME_SKIPPED, 0);
     if (target->wishes->is_dry_run ||
         partial_make_link(target->wishes->directory, &wanted->entry) == 0)
-        return asking_settle(target, wanted, OUTCOME_COPIED, 0);
-    return asking_fail_errno(target, wanted, "cannot be made at the target");
+        return target_settle(target, wanted, OUTCOME_COPIED, 0);
+    return target_fail_errno(target, wanted, "cannot be made at the target");
 }
 
 /* ---- files ---- */
@@ -186,7 +186,7 @@ static int skip(struct copy_target *target, struct wanted *wanted)
         (void)partial_set_time(fd, &wanted->entry);
     }
     place_close(fd);
-    return asking_settle(target, wanted, OUTCOME_SKIPPED, wanted->entry.size);
+    return target_settle(target, wanted, OUTCOME_SKIPPED, wanted->entry.size);
 }
 
 /* A place for a large file; there is one. */
@@ -219,7 +219,7 @@ static void join_pack(struct copy_target *target, struct wanted *wanted)
 static int begin(struct copy_target *target, struct wanted *wanted)
 {
     if (target->wishes->is_dry_run)
-        return asking_settle(target, wanted, OUTCOME_COPIED, wanted->entry.size);
+        return target_settle(target, wanted, OUTCOME_COPIED, wanted->entry.size);
     if (wanted->entry.size <= PACKED_MOST)
         join_pack(target, wanted);
     else
@@ -271,12 +271,12 @@ static int write_small(struct copy_target *target, struct wanted *wanted, struct
     int code;
 
     if (partial_open(&partial, target->wishes->directory, wanted->entry.path.bytes) != 0)
-        return asking_fail_errno(target, wanted, "cannot be made at the target");
+        return target_fail_errno(target, wanted, "cannot be made at the target");
     if (!write_whole(partial.fd, content) || partial_finish(&partial, &wanted->entry) != 0) {
-        code = asking_fail_errno(target, wanted, "cannot be written");
+        code = target_fail_errno(target, wanted, "cannot be written");
         partial_discard(&partial);
     } else {
-        code = asking_settle(target, wanted, OUTCOME_COPIED, 0);
+        code = target_settle(target, wanted, OUTCOME_COPIED, 0);
     }
     partial_close(&partial);
     return code;
@@ -288,7 +288,7 @@ static int take_packed(struct copy_target *target, struct wanted *wanted,
     uint8_t hash[HASH_BYTES];
 
     if (record->packed.error.length > 0)
-        return asking_fail(target, wanted, record->packed.error);
+        return target_fail(target, wanted, record->packed.error);
     crew_hash(record->packed.content.bytes, record->packed.content.length, hash);
     if (record->packed.content.length == wanted->entry.size &&
         memcmp(hash, record->packed.hash, HASH_BYTES) == 0) {
@@ -296,7 +296,7 @@ static int take_packed(struct copy_target *target, struct wanted *wanted,
         return write_small(target, wanted, record->packed.content);
     }
     if (++wanted->damaged == INCOMING_TRIES || target->pack_count == PACK_FILES)
-        return asking_fail(target, wanted, text_of("it arrives damaged, again and again"));
+        return target_fail(target, wanted, text_of("it arrives damaged, again and again"));
     join_pack(target, wanted);
     return 0;
 }
@@ -310,12 +310,12 @@ static int on_pack(struct copy_target *target, struct awaited *awaited)
     target->in_flight -= awaited->part.end;
     for (unsigned i = 0; i < awaited->pack_count && code == 0; i++) {
         if (!record_decode(&reader, &record) || record.kind != RECORD_PACKED)
-            return asking_refuse();
+            return target_refuse();
         struct wanted *wanted = awaited->pack[i];
         awaited->pack[i] = NULL;
         code = take_packed(target, wanted, &record);
     }
-    return code == 0 && (reader.bad || reader.at != reader.end) ? asking_refuse() : code;
+    return code == 0 && (reader.bad || reader.at != reader.end) ? target_refuse() : code;
 }
 
 int placing_request_pack(struct copy_target *target)
@@ -340,7 +340,7 @@ int placing_request_pack(struct copy_target *target)
     target->asked += target->pack_bytes;
     target->pack_count = 0;
     target->pack_bytes = 0;
-    return asking_request(target, &record);
+    return target_request(target, &record);
 }
 
 /* ---- large files, part by part ---- */
@@ -379,8 +379,7 @@ static int request(struct copy_target *target, struct incoming *incoming, uint8_
     record.part.file = incoming->wanted->number;
     record.part.offset = part.start;
     record.part.length = length;
-    code = asking_request(target, &record);
-    return code == 0 && (kind == RECORD_SEND || kind == RECORD_CLOSE) ? asking_count(target) : code;
+    return target_request(target, &record);
 }
 
 /* The file that is there is another one: the copy begins. */
@@ -405,8 +404,8 @@ static int end_file(struct copy_target *target, struct incoming *incoming, enum 
 
     incoming->wanted = NULL;
     int code = step == INCOMING_SAME ? skip(target, wanted)
-               : is_whole            ? asking_settle(target, wanted, OUTCOME_COPIED, 0)
-                                     : asking_fail(target, wanted, text_of(incoming->error));
+               : is_whole            ? target_settle(target, wanted, OUTCOME_COPIED, 0)
+                                     : target_fail(target, wanted, text_of(incoming->error));
     placing_leave(target, incoming, is_whole);
     return code;
 }
@@ -459,7 +458,7 @@ static int on_hashes(struct copy_target *target, struct awaited *awaited)
     awaited->incoming->in_flight--;
     if (!record_decode(&reader, &record) || record.kind != RECORD_DIGESTS ||
         (record.digests.error.length == 0 && record.digests.hashes.length != leaves * HASH_BYTES))
-        return asking_refuse();
+        return target_refuse();
     crew_wait(target->awaiting.crew, &awaited->hash);
     if (record.digests.error.length > 0)
         incoming_fail(awaited->incoming, record.digests.error);
@@ -485,9 +484,9 @@ static int on_extents(struct awaited *awaited)
         else if (record.kind != RECORD_EXTENT ||
                  !incoming_add_extent(awaited->incoming, record.extent.offset,
                                       record.extent.length))
-            return asking_refuse();
+            return target_refuse();
     }
-    return reader.bad || !has_some ? asking_refuse() : 0;
+    return reader.bad || !has_some ? target_refuse() : 0;
 }
 
 /* The message of a block has ended. If the block has come, it is hashed where it lies. */
@@ -541,11 +540,11 @@ static int on_report(struct copy_target *target, const struct awaited *report)
         if (awaited->kind != RECORD_SEND && awaited->kind != RECORD_CLOSE)
             continue;
         if (!record_decode(&reader, &record) || record.kind != RECORD_BLOCK)
-            return asking_refuse();
+            return target_refuse();
         judge(target, awaited, &record);
     }
     if (reader.at != reader.end)
-        return asking_refuse();
+        return target_refuse();
     awaiting_drop(&target->awaiting, i + 1);
     return 0;
 }
@@ -564,6 +563,6 @@ int placing_on_answer(struct copy_target *target, struct awaited *awaited)
     case RECORD_REPORT:
         return on_report(target, awaited);
     default:
-        return asking_refuse();
+        return target_refuse();
     }
 }

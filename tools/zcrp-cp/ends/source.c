@@ -4,11 +4,37 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/complain.h"
 #include "session.h"
-#include "stock.h"
+#include "zcrp-cp/files/place.h"
+
+enum {
+    ITEMS_MOST = 1 << 28, /* entries of a list; a longer one ends the copy */
+    ITEMS_LEAST = 64,     /* that there is room for */
+    OPEN_MOST = 256,      /* files open at once */
+};
+
+/* A file that is open: from when it is first asked for until the target closes it. */
+struct opened {
+    int fd;
+    struct mapping mapping;
+    uint32_t in_flight;  /* messages that are slices of it, and hashes under way */
+    struct opened *next; /* of those that are closing */
+};
+
+/* An entry that the target was told of. */
+struct item {
+    char *path; /* from the root's directory */
+    uint32_t root;
+    uint8_t type;         /* enum entry_type */
+    uint64_t size, moved; /* bytes: as listed, and of these sent */
+    int64_t time_s;
+    uint32_t time_ns;
+    struct opened *opened; /* NULL: it is not */
+};
 
 /* What the next REPORT tells of one SEND or CLOSE. */
 struct report_row {
@@ -22,9 +48,13 @@ struct source {
     struct crew *crew;
     struct walk *walk;
     struct progress *progress;
-    struct stock stock;
-    struct answers answers;
-    struct requests requests;
+    struct item *items; /* by their numbers in the list */
+    uint32_t count;
+    size_t room;
+    int open_count;
+    struct opened *closing;
+    struct inbox requests;
+    struct outbox answers;
     struct report_row report[REPORT_MOST];
     int report_count;
     struct record held; /* an entry that did not fit into the last answer */
@@ -43,7 +73,7 @@ static int refuse(void)
 /* The file of a request, or NULL. */
 static struct item *find(struct source *source, uint32_t number)
 {
-    struct item *item = number < source->stock.count ? &source->stock.items[number] : NULL;
+    struct item *item = number < source->count ? &source->items[number] : NULL;
 
     return item != NULL && item->type == ENTRY_FILE ? item : NULL;
 }
@@ -52,6 +82,122 @@ static bool is_within(const struct item *item, const struct record *record)
 {
     return record->part.offset <= item->size &&
            record->part.length <= item->size - record->part.offset;
+}
+
+/* ---- the items ---- */
+
+/* Adds an entry, whose number is source->count. 0, or -1: no memory, or too many. */
+static int add_item(struct source *source, const struct list_entry *entry, uint32_t root)
+{
+    if (source->count == source->room) {
+        size_t room = source->room > 0 ? 2 * source->room : ITEMS_LEAST;
+        struct item *items =
+            room <= ITEMS_MOST ? realloc(source->items, room * sizeof(*items)) : NULL;
+
+        if (items == NULL)
+            return -1;
+        source->items = items;
+        source->room = room;
+    }
+    struct item *item = &source->items[source->count];
+    *item = (struct item){
+        .path = strndup(entry->path.bytes, entry->path.length),
+        .root = root,
+        .type = entry->type,
+        .size = entry->size,
+        .time_s = entry->time_s,
+        .time_ns = entry->time_ns,
+    };
+    if (item->path == NULL)
+        return -1;
+    source->count++;
+    return 0;
+}
+
+/* Is the open file still as it was listed? NULL, or how it differs. */
+static const char *changed(const struct item *item, int fd)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) != 0)
+        return strerror(errno);
+    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size != item->size ||
+        status.st_mtim.tv_sec != item->time_s || (uint32_t)status.st_mtim.tv_nsec != item->time_ns)
+        return "it changed while it was copied";
+    return NULL;
+}
+
+/* Opens a file for one moment: a descriptor, or -1 and *error. */
+static int peek(const struct source *source, const struct item *item, const char **error)
+{
+    int fd = beneath_open(source->walk->roots[item->root].directory, item->path,
+                          O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+
+    *error = fd < 0 ? strerror(errno) : changed(item, fd);
+    if (*error == NULL)
+        return fd;
+    place_close(fd);
+    return -1;
+}
+
+/* Opens the file unless it is open. NULL, or why it cannot be had: it is not as it was listed, or
+ * the system's words. */
+static const char *open_item(struct source *source, struct item *item)
+{
+    const char *error;
+
+    if (item->opened != NULL)
+        return NULL;
+    if (source->open_count >= OPEN_MOST)
+        return "the other end opens too many files at once";
+    struct opened *opened = calloc(1, sizeof(*opened));
+    if (opened == NULL)
+        return strerror(ENOMEM);
+    opened->fd = peek(source, item, &error);
+    if (opened->fd >= 0 && mapping_init(&opened->mapping, opened->fd, item->size, false) != 0)
+        error = strerror(errno);
+    if (error != NULL) {
+        place_close(opened->fd);
+        free(opened);
+        return error;
+    }
+    (void)madvise(opened->mapping.memory, (size_t)item->size, MADV_SEQUENTIAL);
+    source->open_count++;
+    item->opened = opened;
+    return NULL;
+}
+
+/* The file is not needed any more. To unmap a large file takes a while, so tidy does that when
+ * there is nothing to answer. */
+static void close_item(struct source *source, struct item *item)
+{
+    struct opened *opened = item->opened;
+
+    item->opened = NULL;
+    if (opened == NULL)
+        return;
+    opened->next = source->closing;
+    source->closing = opened;
+}
+
+/* Frees those of which nothing is in flight. */
+static void tidy(struct source *source)
+{
+    struct opened **place = &source->closing;
+
+    while (*place != NULL) {
+        struct opened *opened = *place;
+
+        if (opened->in_flight > 0) {
+            place = &opened->next;
+            continue;
+        }
+        *place = opened->next;
+        mapping_fini(&opened->mapping);
+        (void)close(opened->fd);
+        free(opened);
+        source->open_count--;
+    }
 }
 
 /* ---- LIST ---- */
@@ -65,7 +211,7 @@ static enum walk_step next_record(struct source *source, struct record *record)
     record->kind = RECORD_ENTRY;
     if (step == WALK_ENTRY) {
         progress_found(source->progress, &record->entry);
-        return stock_add(&source->stock, &record->entry, root) == 0 ? step : WALK_MEMORY;
+        return add_item(source, &record->entry, root) == 0 ? step : WALK_MEMORY;
     }
     if (step == WALK_TROUBLE) {
         struct text path = text_of(source->walk->path), error = text_of(source->walk->error);
@@ -120,10 +266,10 @@ static int answer_send(struct source *source, const struct record *record)
 
     if (item == NULL || !is_within(item, record) || source->report_count == REPORT_MOST)
         return refuse();
-    const char *error = stock_open(&source->stock, item);
+    const char *error = open_item(source, item);
     struct report_row *row = add_row(source, error);
     if (error != NULL)
-        return answers_send_nothing(&source->answers);
+        return outbox_send_nothing(&source->answers);
     uint8_t *slice = item->opened->mapping.memory + record->part.offset;
     row->opened = item->opened;
     row->opened->in_flight++;
@@ -131,8 +277,8 @@ static int answer_send(struct source *source, const struct record *record)
     crew_add(source->crew, &row->task);
     item->moved += record->part.length;
     progress_moved(source->progress, record->part.length);
-    return answers_send_slice(&source->answers, item->opened, record->part.offset,
-                              record->part.length);
+    return outbox_send_slice(&source->answers, slice, record->part.length,
+                             &item->opened->in_flight);
 }
 
 static int answer_close(struct source *source, const struct record *record)
@@ -141,8 +287,8 @@ static int answer_close(struct source *source, const struct record *record)
 
     if (item == NULL || source->report_count == REPORT_MOST)
         return refuse();
-    (void)add_row(source, item->opened != NULL ? stock_changed(item, item->opened->fd) : NULL);
-    stock_close(&source->stock, item);
+    (void)add_row(source, item->opened != NULL ? changed(item, item->opened->fd) : NULL);
+    close_item(source, item);
     return 0;
 }
 
@@ -186,7 +332,7 @@ static const char *read_content(const struct source *source, const struct item *
 {
     const char *error;
     size_t length = 0;
-    int fd = stock_peek(&source->stock, item, &error);
+    int fd = peek(source, item, &error);
 
     if (fd < 0)
         return error;
@@ -200,7 +346,7 @@ static const char *read_content(const struct source *source, const struct item *
         length += (size_t)count;
     }
     if (error == NULL)
-        error = stock_changed(item, fd);
+        error = changed(item, fd);
     if (error == NULL && length < item->size)
         error = "it became shorter while it was copied";
     (void)close(fd);
@@ -243,7 +389,7 @@ static int write_hashes(struct source *source, const struct record *request, str
 
     if (item == NULL || !is_within(item, request))
         return refuse();
-    const char *error = stock_open(&source->stock, item);
+    const char *error = open_item(source, item);
     if (error == NULL) {
         size_t leaves = (request->part.length + LEAF_BYTES - 1) / LEAF_BYTES;
         struct task task = task_of_hash(item->opened->mapping.memory + request->part.offset,
@@ -288,7 +434,7 @@ static int write_extents(struct source *source, const struct record *request, st
 
     if (item == NULL || at > item->size)
         return refuse();
-    const char *error = stock_open(&source->stock, item);
+    const char *error = open_item(source, item);
     if (error != NULL) {
         record.block.error = text_of(error);
         (void)record_encode(writer, &record);
@@ -308,15 +454,15 @@ static int write_extents(struct source *source, const struct record *request, st
 
 static int note_outcome(struct source *source, const struct record *record)
 {
-    if (record->outcome.file >= source->stock.count)
+    if (record->outcome.file >= source->count)
         return refuse();
-    struct item *item = &source->stock.items[record->outcome.file];
+    struct item *item = &source->items[record->outcome.file];
     struct text path = text_of(item->path);
     bool is_whole = record->outcome.outcome != OUTCOME_FAILED && item->moved < item->size;
 
     progress_outcome(source->progress, path, record->outcome.outcome, record->outcome.error,
                      is_whole ? item->size - item->moved : 0);
-    stock_close(&source->stock, item);
+    close_item(source, item);
     return 0;
 }
 
@@ -332,7 +478,7 @@ static int answer_by(struct source *source, const struct record *request,
                      int (*write_records)(struct source *, const struct record *, struct writer *))
 {
     int code;
-    struct zcrp_msg *message = answers_take(&source->answers, &code);
+    struct zcrp_msg *message = outbox_take(&source->answers, &code);
 
     if (message == NULL)
         return code;
@@ -340,7 +486,7 @@ static int answer_by(struct source *source, const struct record *request,
         writer_of(message->buffer, request->kind == RECORD_PACK ? PACK_ROOM : ANSWER_ROOM);
     code = write_records(source, request, &writer);
     if (code == 0)
-        return answers_send(&source->answers, message, writer_length(&writer));
+        return outbox_send(&source->answers, message, writer_length(&writer));
     zcrp_free_msg(message);
     return code;
 }
@@ -390,18 +536,18 @@ static int turn(struct source *source)
 {
     static const int64_t reap_ns = 20000000;
     int code;
-    struct zcrp_msg *message = requests_receive(&source->requests, reap_ns, &code);
+    struct zcrp_msg *message = inbox_receive(&source->requests, reap_ns, &code);
 
     if (code == ZCRP_ERROR_TIMEOUT)
-        return answers_reap(&source->answers);
+        return outbox_reap(&source->answers);
     if (message == NULL)
         return code;
     code = answer_all(source, message);
     if (code == 0)
-        code = requests_put_back(&source->requests);
+        code = inbox_put_back(&source->requests);
     if (code == 0)
-        code = answers_reap(&source->answers);
-    stock_tidy(&source->stock);
+        code = outbox_reap(&source->answers);
+    tidy(source);
     return code;
 }
 
@@ -416,19 +562,23 @@ enum line_end source_run(struct line *line, struct crew *crew, struct walk *walk
     source->crew = crew;
     source->walk = walk;
     source->progress = progress;
-    source->stock.walk = walk;
     source->answers.line = line;
-    code = requests_init(&source->requests, line, true);
+    code = inbox_init(&source->requests, line);
     while (code == 0 && !source->is_over)
         code = turn(source);
     if (source->is_over) { /* the target has all, and may be gone by now */
-        (void)answers_wait(&source->answers);
+        (void)outbox_wait(&source->answers);
         code = 0;
     }
-    requests_fini(&source->requests);
+    inbox_fini(&source->requests);
     finish_rows(source);
-    answers_fini(&source->answers);
-    stock_fini(&source->stock);
+    outbox_fini(&source->answers);
+    for (uint32_t i = 0; i < source->count; i++) {
+        close_item(source, &source->items[i]);
+        free(source->items[i].path);
+    }
+    tidy(source);
+    free(source->items);
     free(source);
     return code == 0 ? LINE_FINE : line_complain(line, code);
 }

@@ -1,9 +1,12 @@
+#include "target.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/clock.h"
-#include "target.h"
+#include "common/complain.h"
 
 enum {
     WINDOW_BYTES = 48 << 20, /* asked for and not come: more than the library's window */
@@ -11,6 +14,217 @@ enum {
     LISTS_MOST = 2,          /* requests for that at once */
     LISTED_MOST = 1 << 28,   /* entries of a list; no source has more */
 };
+
+int target_refuse(void)
+{
+    (void)complain("the other end answers what was not asked");
+    return LINE_BROKEN;
+}
+
+/* ---- requests ---- */
+
+static int flush(struct copy_target *target)
+{
+    struct zcrp_msg *message = target->message;
+
+    target->message = NULL;
+    return message != NULL ? outbox_send(&target->requests, message, writer_length(&target->writer))
+                           : 0;
+}
+
+static int add_request(struct copy_target *target, const struct record *record)
+{
+    int code = 0;
+
+    if (target->message != NULL && record_encode(&target->writer, record))
+        return 0;
+    code = flush(target);
+    if (code == 0)
+        target->message = outbox_take(&target->requests, &code);
+    if (code != 0)
+        return code;
+    target->writer = writer_of(target->message->buffer, REQUEST_ROOM);
+    (void)record_encode(&target->writer, record);
+    return 0;
+}
+
+/* Asks for the report of all that is not reported, if there is any. */
+static int request_report(struct copy_target *target)
+{
+    int code = 0;
+
+    if (target->unreported == 0)
+        return 0;
+    target->unreported = 0;
+    if (awaiting_add(&target->awaiting, RECORD_REPORT, ANSWER_ROOM, &code) == NULL)
+        return code;
+    return add_request(target, &(struct record){.kind = RECORD_REPORT});
+}
+
+int target_request(struct copy_target *target, const struct record *record)
+{
+    int code = add_request(target, record);
+
+    if (code != 0 || (record->kind != RECORD_SEND && record->kind != RECORD_CLOSE))
+        return code;
+    return ++target->unreported == REPORT_MOST ? request_report(target) : 0;
+}
+
+static int tell(struct copy_target *target, struct wanted *wanted, enum outcome outcome,
+                struct text error, uint64_t settled)
+{
+    struct record record = {.kind = RECORD_OUTCOME};
+
+    record.outcome.file = wanted->number;
+    record.outcome.outcome = (uint8_t)outcome;
+    record.outcome.error = error;
+    progress_outcome(target->progress, wanted->entry.path, outcome, error, settled);
+    free(wanted);
+    return target_request(target, &record);
+}
+
+int target_settle(struct copy_target *target, struct wanted *wanted, enum outcome outcome,
+                  uint64_t settled)
+{
+    return tell(target, wanted, outcome, text_of(""), settled);
+}
+
+int target_fail(struct copy_target *target, struct wanted *wanted, struct text why)
+{
+    return tell(target, wanted, OUTCOME_FAILED, why, 0);
+}
+
+int target_fail_errno(struct copy_target *target, struct wanted *wanted, const char *what)
+{
+    char why[TEXT_MOST];
+
+    return target_fail(target, wanted, incoming_explain(why, what, errno));
+}
+
+/* ---- answers ---- */
+
+struct awaited *awaiting_at(struct awaiting *awaiting, unsigned i)
+{
+    return &awaiting->ring[(awaiting->first + i) % AWAITED_MOST];
+}
+
+static void clear(struct awaiting *awaiting, struct awaited *awaited)
+{
+    if (awaited->touch.memory != NULL)
+        crew_wait(awaiting->crew, &awaited->touch);
+    if (awaited->hash.memory != NULL)
+        crew_wait(awaiting->crew, &awaited->hash);
+    if (awaited->message != NULL && awaited->message->message_size == PACK_ROOM &&
+        awaiting->spare_count < AWAITED_SPARE)
+        awaiting->spare[awaiting->spare_count++] = awaited->message;
+    else
+        zcrp_free_msg(awaited->message);
+    free(awaited->digests);
+    free(awaited->pack);
+}
+
+void awaiting_drop(struct awaiting *awaiting, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        clear(awaiting, awaiting_at(awaiting, 0));
+        awaiting->first = (awaiting->first + 1) % AWAITED_MOST;
+        awaiting->count--;
+        awaiting->come--;
+    }
+}
+
+/* Takes back all that is posted, and waits for the crew. The files of packs are freed. */
+static void fini_awaiting(struct awaiting *awaiting)
+{
+    for (unsigned i = 0; i < awaiting->count; i++) {
+        struct awaited *awaited = awaiting_at(awaiting, i);
+
+        if (awaited->message != NULL)
+            (void)zcrp_cancel(awaited->message);
+        for (unsigned k = 0; k < awaited->pack_count; k++)
+            free(awaited->pack[k]);
+    }
+    awaiting->come = awaiting->count;
+    awaiting_drop(awaiting, awaiting->count);
+    while (awaiting->spare_count > 0)
+        zcrp_free_msg(awaiting->spare[--awaiting->spare_count]);
+}
+
+static bool has_room(const struct awaiting *awaiting, unsigned answers)
+{
+    return awaiting->count + answers <= AWAITED_MOST;
+}
+
+static struct awaited *add(struct awaiting *awaiting, uint8_t kind, struct zcrp_msg *message,
+                           size_t size, int *code)
+{
+    *code = message == NULL && size > 0 ? ZCRP_ERROR_MEMORY : 0;
+    if (*code == 0 && message != NULL)
+        *code = zcrp_submit(awaiting->line->receiver, message, size);
+    if (*code != 0) {
+        zcrp_free_msg(message);
+        return NULL;
+    }
+    struct awaited *awaited = awaiting_at(awaiting, awaiting->count++);
+    *awaited = (struct awaited){.kind = kind, .message = message};
+    return awaited;
+}
+
+struct awaited *awaiting_add(struct awaiting *awaiting, uint8_t kind, size_t room, int *code)
+{
+    struct zcrp_msg *message = NULL;
+
+    if (room > 0 && awaiting->spare_count > 0)
+        message = awaiting->spare[--awaiting->spare_count];
+    else if (room > 0)
+        message = zcrp_alloc_msg(PACK_ROOM);
+    return add(awaiting, kind, message, room, code);
+}
+
+struct awaited *awaiting_add_slice(struct awaiting *awaiting, struct incoming *incoming,
+                                   struct range part, int *code)
+{
+    uint8_t *slice = incoming->mapping.memory + part.start;
+    size_t length = (size_t)(part.end - part.start);
+    struct awaited *awaited =
+        add(awaiting, RECORD_SEND, zcrp_wrap_msg(slice, length), length, code);
+
+    if (awaited == NULL)
+        return NULL;
+    awaited->touch = (struct task){
+        .memory = slice,
+        .bytes = length,
+        .file = incoming->partial.takes_late ? incoming->partial.fd : 0,
+        .offset = part.start,
+    };
+    crew_add(awaiting->crew, &awaited->touch);
+    return awaited;
+}
+
+/* Waits for the next one to come, at most `most_ns`, which passes also if there is none. NULL, and
+ * *code: ZCRP_ERROR_TIMEOUT, or a code that ends the copy. */
+static struct awaited *take_next(struct awaiting *awaiting, int64_t most_ns, int *code)
+{
+    const struct timespec time = {.tv_sec = most_ns / 1000000000, .tv_nsec = most_ns % 1000000000};
+
+    while (awaiting->come < awaiting->count &&
+           awaiting_at(awaiting, awaiting->come)->message == NULL)
+        awaiting->come++;
+    if (awaiting->come == awaiting->count) {
+        (void)nanosleep(&time, NULL);
+        *code = atomic_load(&awaiting->line->stop) != LINE_GOES ? ZCRP_ERROR_INTERRUPTED
+                                                                : ZCRP_ERROR_TIMEOUT;
+        return NULL;
+    }
+    struct awaited *awaited = awaiting_at(awaiting, awaiting->come);
+    *code = line_wait(awaiting->line, awaited->message, most_ns);
+    if (line_is_over(*code))
+        return NULL;
+    awaited->code = *code;
+    *code = 0;
+    awaiting->come++;
+    return awaited;
+}
 
 /* ---- the list ---- */
 
@@ -52,11 +266,11 @@ static int add_entry(struct copy_target *target, const struct list_entry *entry)
         return ZCRP_ERROR_MEMORY;
     if (target->listed > LISTED_MOST) {
         free(wanted);
-        return asking_refuse();
+        return target_refuse();
     }
     progress_found(target->progress, &wanted->entry);
     if (wanted->entry.path.length > PATH_MOST)
-        return asking_fail(target, wanted, text_of(strerror(ENAMETOOLONG)));
+        return target_fail(target, wanted, text_of(strerror(ENAMETOOLONG)));
     *target->last = wanted;
     target->last = &wanted->next;
     target->queued++;
@@ -71,7 +285,7 @@ static int on_list(struct copy_target *target, const struct awaited *awaited)
 
     target->lists--;
     if (awaited->message->length == 0)
-        return asking_refuse();
+        return target_refuse();
     while (code == 0 && record_decode(&reader, &record)) {
         if (record.kind == RECORD_ENTRY && !target->is_listed)
             code = add_entry(target, &record.entry);
@@ -81,11 +295,11 @@ static int on_list(struct copy_target *target, const struct awaited *awaited)
         else if (record.kind == RECORD_END)
             target->is_listed = true;
         else
-            code = asking_refuse();
+            code = target_refuse();
     }
     if (target->is_listed)
         progress_found_all(target->progress);
-    return code == 0 && reader.bad ? asking_refuse() : code;
+    return code == 0 && reader.bad ? target_refuse() : code;
 }
 
 static int request_list(struct copy_target *target)
@@ -93,10 +307,10 @@ static int request_list(struct copy_target *target)
     int code = 0;
 
     while (!target->is_listed && target->lists < LISTS_MOST && target->queued < QUEUE_LEAST &&
-           code == 0 && awaiting_has_room(&target->awaiting, 2)) {
+           code == 0 && has_room(&target->awaiting, 2)) {
         target->lists++;
         if (awaiting_add(&target->awaiting, RECORD_LIST, ANSWER_ROOM, &code) != NULL)
-            code = asking_request(target, &(struct record){.kind = RECORD_LIST});
+            code = target_request(target, &(struct record){.kind = RECORD_LIST});
     }
     return code;
 }
@@ -143,7 +357,7 @@ static bool has_allowance(const struct copy_target *target)
 {
     uint64_t bytes_per_s = target->wishes->rate / 8;
 
-    if (target->in_flight >= WINDOW_BYTES || !awaiting_has_room(&target->awaiting, 4))
+    if (target->in_flight >= WINDOW_BYTES || !has_room(&target->awaiting, 4))
         return false;
     if (bytes_per_s == 0)
         return true;
@@ -157,7 +371,7 @@ static int advance_any(struct copy_target *target, bool *did)
     int code = 0;
 
     *did = false;
-    for (int i = 0; i < ASKING_FILES && !*did && code == 0; i++) {
+    for (int i = 0; i < TARGET_FILES && !*did && code == 0; i++) {
         if (target->is_open[i])
             code = placing_advance(target, &target->open[i], did);
     }
@@ -183,7 +397,7 @@ static int fill(struct copy_target *target)
             continue;
         if (pack_is_due(target))
             code = placing_request_pack(target);
-        else if (target->queued > 0 && target->open_count < ASKING_FILES)
+        else if (target->queued > 0 && target->open_count < TARGET_FILES)
             code = placing_entry(target, take_wanted(target));
         else
             break;
@@ -191,8 +405,8 @@ static int fill(struct copy_target *target)
     if (code == 0)
         code = request_list(target);
     if (code == 0)
-        code = asking_report(target);
-    return code == 0 ? asking_flush(target) : code;
+        code = request_report(target);
+    return code == 0 ? flush(target) : code;
 }
 
 static bool is_done(const struct copy_target *target)
@@ -206,8 +420,8 @@ static int say_bye(struct copy_target *target)
     int code = placing_finish_directories(target, true);
 
     if (code == 0 && awaiting_add(&target->awaiting, RECORD_BYE, ANSWER_ROOM, &code) != NULL)
-        code = asking_request(target, &(struct record){.kind = RECORD_BYE});
-    return code == 0 ? asking_flush(target) : code;
+        code = target_request(target, &(struct record){.kind = RECORD_BYE});
+    return code == 0 ? flush(target) : code;
 }
 
 /* Waits for one answer. With a rate, not for long: time alone allows to ask for more. */
@@ -218,7 +432,7 @@ static int take_answer(struct copy_target *target)
 
     if (target->awaiting.come == target->awaiting.count && most_ns < 0)
         most_ns = 1000000;
-    struct awaited *awaited = awaiting_next(&target->awaiting, most_ns, &code);
+    struct awaited *awaited = take_next(&target->awaiting, most_ns, &code);
     if (awaited == NULL)
         return code == ZCRP_ERROR_TIMEOUT ? 0 : code;
     code = on_answer(target, awaited);
@@ -244,9 +458,10 @@ static int copy(struct copy_target *target)
 
 static void fini(struct copy_target *target)
 {
-    awaiting_fini(&target->awaiting);
-    requests_fini(&target->requests);
-    for (int i = 0; i < ASKING_FILES; i++) {
+    fini_awaiting(&target->awaiting);
+    zcrp_free_msg(target->message);
+    outbox_fini(&target->requests);
+    for (int i = 0; i < TARGET_FILES; i++) {
         if (target->is_open[i])
             placing_leave(target, &target->open[i], true);
     }
@@ -272,9 +487,8 @@ enum line_end target_run(struct line *line, struct crew *crew, const struct targ
     target->start_ns = clock_now_ns();
     target->awaiting.line = line;
     target->awaiting.crew = crew;
-    code = requests_init(&target->requests, line, false);
-    if (code == 0)
-        code = copy(target);
+    target->requests.line = line;
+    code = copy(target);
     fini(target);
     return code == 0 ? LINE_FINE : line_complain(line, code);
 }

@@ -1,8 +1,7 @@
-/* The inside of the target, which session.h runs. Three files share its state:
+/* The inside of the target, which session.h runs. Two files share its state:
  *
- *      target.c    the list, and how much may be under way
+ *      target.c    requests and answers, the list, and how much may be under way
  *      placing.c   what becomes of an entry: made at once, passed over, or asked for
- *      asking.c    requests, gathered into messages, and the answers that are awaited
  *
  * Functions return 0 or a code that ends the copy: the library's, or LINE_BROKEN. */
 #ifndef ZCRP_CP_TARGET_H
@@ -12,7 +11,7 @@
 #include "session.h"
 
 enum {
-    ASKING_FILES = 64,  /* large files under way at once */
+    TARGET_FILES = 64,  /* large files under way at once */
     AWAITED_MOST = 512, /* answers at once */
     AWAITED_SPARE = 16, /* messages of their own that are kept for the next answers */
 };
@@ -54,7 +53,7 @@ struct finished {
 struct copy_target {
     const struct target_wishes *wishes;
     struct progress *progress;
-    struct requests requests;
+    struct outbox requests;
     struct zcrp_msg *message; /* requests that are not sent yet; NULL: none */
     struct writer writer;     /* into it */
     struct awaiting awaiting;
@@ -63,8 +62,8 @@ struct copy_target {
     uint32_t listed; /* entries so far */
     int lists;       /* LIST requests under way */
     bool is_listed;  /* the list is complete */
-    struct incoming open[ASKING_FILES];
-    bool is_open[ASKING_FILES];
+    struct incoming open[TARGET_FILES];
+    bool is_open[TARGET_FILES];
     int open_count;
     struct wanted *pack[PACK_FILES]; /* to be asked for together */
     unsigned pack_count;
@@ -79,41 +78,28 @@ struct copy_target {
     bool is_over;
 };
 
-/* ---- asking.c ---- */
+/* ---- target.c ---- */
 
-/* Adds a request to the message that is being filled, and sends that. */
-int asking_request(struct copy_target *target, const struct record *record);
-int asking_flush(struct copy_target *target);
-
-/* Counts a SEND or CLOSE; asks for the REPORT of all of them, if there are any. */
-int asking_count(struct copy_target *target);
-int asking_report(struct copy_target *target);
+/* Adds a request to the message that is being filled; those of a SEND and a CLOSE are counted, and
+ * at last a REPORT is asked for. */
+int target_request(struct copy_target *target, const struct record *record);
 
 /* Tells the user what became of an entry, or the source, which tells its user, and frees the entry.
  * `settled` bytes of it need not cross. It has failed: why ("": another complaint stands for it),
  * or `what` happened, and errno says why. */
-int asking_settle(struct copy_target *target, struct wanted *wanted, enum outcome outcome,
+int target_settle(struct copy_target *target, struct wanted *wanted, enum outcome outcome,
                   uint64_t settled);
-int asking_fail(struct copy_target *target, struct wanted *wanted, struct text why);
-int asking_fail_errno(struct copy_target *target, struct wanted *wanted, const char *what);
+int target_fail(struct copy_target *target, struct wanted *wanted, struct text why);
+int target_fail_errno(struct copy_target *target, struct wanted *wanted, const char *what);
 
 /* The source broke the rules. LINE_BROKEN. */
-int asking_refuse(void);
-
-/* Takes back all that is posted, and waits for the crew. The files of packs are freed. */
-void awaiting_fini(struct awaiting *awaiting);
-
-bool awaiting_has_room(const struct awaiting *awaiting, unsigned answers);
+int target_refuse(void);
 
 /* Adds the last one, to be filled in, and posts its buffer: memory of `room` bytes of its own, or
  * the part of the file where it lands, or none (room 0). NULL, and *code. */
 struct awaited *awaiting_add(struct awaiting *awaiting, uint8_t kind, size_t room, int *code);
 struct awaited *awaiting_add_slice(struct awaiting *awaiting, struct incoming *incoming,
                                    struct range part, int *code);
-
-/* Waits for the next one to come, at most `most_ns`. NULL, and *code: ZCRP_ERROR_TIMEOUT (also if
- * there is none), or a code that ends the copy. */
-struct awaited *awaiting_next(struct awaiting *awaiting, int64_t most_ns, int *code);
 
 /* Drops those at the front that are dealt with: all before the i-th. */
 struct awaited *awaiting_at(struct awaiting *awaiting, unsigned i);

@@ -106,65 +106,183 @@ struct zcrp_msg *line_receive_first(struct line *line, int64_t most_ns, int *cod
     return NULL;
 }
 
-/* ---- requests ---- */
+/* ---- what is received ---- */
 
-int requests_init(struct requests *requests, struct line *line, bool receives)
+int inbox_init(struct inbox *inbox, struct line *line)
 {
     int code = 0;
 
-    *requests = (struct requests){.line = line};
-    for (int i = 0; i < LINE_REQUESTS && code == 0; i++) {
-        requests->ring[i] = zcrp_alloc_msg(REQUEST_ROOM);
-        if (requests->ring[i] == NULL)
-            code = ZCRP_ERROR_MEMORY;
-        else if (receives)
-            code = zcrp_submit(line->receiver, requests->ring[i], REQUEST_ROOM);
+    *inbox = (struct inbox){.line = line};
+    for (int i = 0; i < INBOX_MOST && code == 0; i++) {
+        inbox->ring[i] = zcrp_alloc_msg(REQUEST_ROOM);
+        code = inbox->ring[i] != NULL ? zcrp_submit(line->receiver, inbox->ring[i], REQUEST_ROOM)
+                                      : ZCRP_ERROR_MEMORY;
     }
     if (code != 0)
-        requests_fini(requests);
+        inbox_fini(inbox);
     return code;
 }
 
-void requests_fini(struct requests *requests)
+void inbox_fini(struct inbox *inbox)
 {
-    for (int i = 0; i < LINE_REQUESTS; i++) {
-        drop(requests->ring[i]);
-        requests->ring[i] = NULL;
+    for (int i = 0; i < INBOX_MOST; i++) {
+        drop(inbox->ring[i]);
+        inbox->ring[i] = NULL;
     }
 }
 
-struct zcrp_msg *requests_take(struct requests *requests, int *code)
+struct zcrp_msg *inbox_receive(struct inbox *inbox, int64_t most_ns, int *code)
 {
-    struct zcrp_msg *message = requests->ring[requests->next];
+    struct zcrp_msg *message = inbox->ring[inbox->next];
 
-    *code = zcrp_error(message);
-    if (*code == ZCRP_ERROR_BUSY)
-        *code = line_wait(requests->line, message, -1);
-    if (*code == ZCRP_ERROR_IDLE)
-        *code = 0;
+    *code = line_wait(inbox->line, message, most_ns);
     return *code == 0 ? message : NULL;
 }
 
-int requests_send(struct requests *requests, size_t length)
+int inbox_put_back(struct inbox *inbox)
 {
-    struct zcrp_msg *message = requests->ring[requests->next];
+    struct zcrp_msg *message = inbox->ring[inbox->next];
 
-    requests->next = (requests->next + 1) % LINE_REQUESTS;
-    return zcrp_submit(requests->line->sender, message, length);
+    inbox->next = (inbox->next + 1) % INBOX_MOST;
+    return zcrp_submit(inbox->line->receiver, message, REQUEST_ROOM);
 }
 
-struct zcrp_msg *requests_receive(struct requests *requests, int64_t most_ns, int *code)
-{
-    struct zcrp_msg *message = requests->ring[requests->next];
+/* ---- what is sent ---- */
 
-    *code = line_wait(requests->line, message, most_ns);
-    return *code == 0 ? message : NULL;
+/* What all copies of this process have. */
+static atomic_size_t all_bytes;
+
+static bool is_own(const struct sent *sent)
+{
+    return sent->in_flight == NULL && sent->message->message_size == PACK_ROOM;
 }
 
-int requests_put_back(struct requests *requests)
+static void forget_bytes(struct outbox *outbox, size_t bytes)
 {
-    struct zcrp_msg *message = requests->ring[requests->next];
+    outbox->bytes -= bytes;
+    atomic_fetch_sub(&all_bytes, bytes);
+}
 
-    requests->next = (requests->next + 1) % LINE_REQUESTS;
-    return zcrp_submit(requests->line->receiver, message, REQUEST_ROOM);
+/* Lets go of the oldest, which has ended. */
+static void put_back(struct outbox *outbox)
+{
+    struct sent *sent = &outbox->ring[outbox->first];
+
+    if (sent->in_flight != NULL)
+        --*sent->in_flight;
+    if (is_own(sent) && outbox->spare_count < OUTBOX_SPARE &&
+        atomic_load(&all_bytes) <= OUTBOX_BYTES_ALL) {
+        outbox->spare[outbox->spare_count++] = sent->message;
+    } else {
+        if (is_own(sent))
+            forget_bytes(outbox, PACK_ROOM);
+        zcrp_free_msg(sent->message);
+    }
+    outbox->first = (outbox->first + 1) % OUTBOX_MOST;
+    outbox->count--;
+}
+
+void outbox_fini(struct outbox *outbox)
+{
+    while (outbox->count > 0) {
+        (void)zcrp_cancel(outbox->ring[outbox->first].message);
+        put_back(outbox);
+    }
+    while (outbox->spare_count > 0)
+        zcrp_free_msg(outbox->spare[--outbox->spare_count]);
+    forget_bytes(outbox, outbox->bytes);
+}
+
+int outbox_reap(struct outbox *outbox)
+{
+    while (outbox->count > 0) {
+        int code = zcrp_error(outbox->ring[outbox->first].message);
+
+        if (code == ZCRP_ERROR_BUSY)
+            return 0;
+        if (line_is_over(code))
+            return code;
+        put_back(outbox);
+    }
+    return 0;
+}
+
+static int wait_for_oldest(struct outbox *outbox)
+{
+    int code = line_wait(outbox->line, outbox->ring[outbox->first].message, -1);
+
+    return line_is_over(code) ? code : outbox_reap(outbox);
+}
+
+/* Takes the bytes of one more message, if there is room for them. */
+static bool take_bytes(struct outbox *outbox)
+{
+    size_t own = outbox->bytes + PACK_ROOM;
+    size_t all = atomic_fetch_add(&all_bytes, PACK_ROOM) + PACK_ROOM;
+
+    if (own <= OUTBOX_BYTES_LEAST || (own <= OUTBOX_BYTES_MOST && all <= OUTBOX_BYTES_ALL)) {
+        outbox->bytes = own;
+        return true;
+    }
+    atomic_fetch_sub(&all_bytes, PACK_ROOM);
+    return false;
+}
+
+struct zcrp_msg *outbox_take(struct outbox *outbox, int *code)
+{
+    *code = outbox_reap(outbox);
+    while (*code == 0 && outbox->spare_count == 0) {
+        if (take_bytes(outbox)) {
+            struct zcrp_msg *message = zcrp_alloc_msg(PACK_ROOM);
+
+            *code = message != NULL ? 0 : ZCRP_ERROR_MEMORY;
+            return message;
+        }
+        *code = wait_for_oldest(outbox);
+    }
+    return *code == 0 ? outbox->spare[--outbox->spare_count] : NULL;
+}
+
+int outbox_wait(struct outbox *outbox)
+{
+    int code = 0;
+
+    while (code == 0 && outbox->count > 0)
+        code = wait_for_oldest(outbox);
+    return code;
+}
+
+static int submit(struct outbox *outbox, struct zcrp_msg *message, size_t length,
+                  uint32_t *in_flight)
+{
+    int code = message == NULL                ? ZCRP_ERROR_MEMORY
+               : outbox->count == OUTBOX_MOST ? wait_for_oldest(outbox)
+                                              : 0;
+
+    if (code == 0)
+        code = zcrp_submit(outbox->line->sender, message, length);
+    if (code != 0) {
+        zcrp_free_msg(message);
+        return code;
+    }
+    if (in_flight != NULL)
+        ++*in_flight;
+    outbox->ring[(outbox->first + outbox->count++) % OUTBOX_MOST] =
+        (struct sent){message, in_flight};
+    return 0;
+}
+
+int outbox_send(struct outbox *outbox, struct zcrp_msg *message, size_t length)
+{
+    return submit(outbox, message, length, NULL);
+}
+
+int outbox_send_slice(struct outbox *outbox, void *slice, size_t length, uint32_t *in_flight)
+{
+    return submit(outbox, zcrp_wrap_msg(slice, length), length, in_flight);
+}
+
+int outbox_send_nothing(struct outbox *outbox)
+{
+    return submit(outbox, zcrp_alloc_msg(0), 0, NULL);
 }

@@ -12,7 +12,15 @@
 #include "zcrp.h"
 
 enum {
-    LINE_REQUESTS = 16, /* messages of requests under way, at either end */
+    INBOX_MOST = 16,                    /* messages of requests that are posted */
+    OUTBOX_MOST = 512,                  /* messages under way; one more waits for the oldest */
+    OUTBOX_SPARE = 8,                   /* that are kept for the next records */
+    OUTBOX_BYTES_LEAST = 2 * PACK_ROOM, /* of messages with memory of their own: always */
+    OUTBOX_BYTES_MOST = 32 << 20,       /* while all copies have not more than: */
+    OUTBOX_BYTES_ALL = 256 << 20,
+};
+
+enum {
     LINE_BROKEN = 1,  /* a code beside the library's: the other end broke the rules of record.h, and
                          that was complained of */
     LINE_REFUSED = 2, /* another: the far end cannot do what is wanted; the same */
@@ -64,24 +72,58 @@ enum line_end line_complain(struct line *line, int code);
 int line_send_first(struct line *line, const void *bytes, size_t length, int64_t most_ns);
 struct zcrp_msg *line_receive_first(struct line *line, int64_t most_ns, int *code);
 
-/* A ring of messages for requests. They are handed in by the target and taken by the source. */
-struct requests {
+/* Messages that are posted before they come, in a ring: requests, for the source. */
+struct inbox {
     struct line *line;
-    struct zcrp_msg *ring[LINE_REQUESTS];
+    struct zcrp_msg *ring[INBOX_MOST];
     unsigned next;
 };
 
-/* For the target: sends nothing yet. For the source: posts all of them. 0, or -1: no memory, or a
- * code of the library. requests_fini takes back what is under way. */
-int requests_init(struct requests *requests, struct line *line, bool receives);
-void requests_fini(struct requests *requests);
+/* Posts all of them. 0 or a code. inbox_fini takes back what is under way. */
+int inbox_init(struct inbox *inbox, struct line *line);
+void inbox_fini(struct inbox *inbox);
 
-/* Target: the next message to be filled, once it has been sent before. NULL: *code. */
-struct zcrp_msg *requests_take(struct requests *requests, int *code);
-int requests_send(struct requests *requests, size_t length);
+/* Waits for the next one, and posts it again once it was read. NULL: *code. */
+struct zcrp_msg *inbox_receive(struct inbox *inbox, int64_t most_ns, int *code);
+int inbox_put_back(struct inbox *inbox);
 
-/* Source: waits for the next message of requests, and posts it again once it was read. */
-struct zcrp_msg *requests_receive(struct requests *requests, int64_t most_ns, int *code);
-int requests_put_back(struct requests *requests);
+/* A message that is on its way to the other end. */
+struct sent {
+    struct zcrp_msg *message;
+    uint32_t *in_flight; /* what counts its user's memory; NULL: it has memory of its own */
+};
+
+/* All of them, in their order: slices of mapped files, and messages of records. The memory of a
+ * slice is held until its message has ended.
+ *
+ * The other end may ask and never take the answers, so the memory of messages is bounded: for one
+ * copy, and for all copies of a server together. Each copy has the least that it needs to go on. */
+struct outbox {
+    struct line *line;
+    struct sent ring[OUTBOX_MOST];
+    unsigned first, count;
+    struct zcrp_msg *spare[OUTBOX_SPARE];
+    int spare_count;
+    size_t bytes; /* of messages with memory of their own, spare ones too */
+};
+
+/* With a line, everything else zero is none. outbox_fini takes back what is under way. */
+void outbox_fini(struct outbox *outbox);
+
+/* A message with PACK_ROOM bytes to be filled with records, to be sent. It waits until there is
+ * room for one more. NULL: *code. */
+struct zcrp_msg *outbox_take(struct outbox *outbox, int *code);
+
+/* Sends it. It is theirs from now on. 0, or a code, as for all of these. */
+int outbox_send(struct outbox *outbox, struct zcrp_msg *message, size_t length);
+
+/* Sends the user's memory, which *in_flight counts until the message has ended; or nothing: an
+ * empty message in its place. */
+int outbox_send_slice(struct outbox *outbox, void *slice, size_t length, uint32_t *in_flight);
+int outbox_send_nothing(struct outbox *outbox);
+
+/* Lets go of those that have ended; or waits until all have. */
+int outbox_reap(struct outbox *outbox);
+int outbox_wait(struct outbox *outbox);
 
 #endif
