@@ -2,7 +2,6 @@
  * its port. */
 #include "zcrp-cp/ends/ends.h"
 #include "zcrp-cp/ends/meeting.h"
-#include "zcrp-cp/ends/session.h"
 #include "zcrp-cp/files/memory.h"
 
 #include "../../support/suite.h"

@@ -1,5 +1,5 @@
 /* A server and its clients: who has the key and says nothing keeps nobody out. */
-#include "zcrp-cp/ends/server.h"
+#include "zcrp-cp/ends/ends.h"
 #include "zcrp-cp/files/memory.h"
 
 #include "../../support/suite.h"

@@ -8,7 +8,6 @@
 #include "common/clock.h"
 #include "common/complain.h"
 #include "meeting.h"
-#include "session.h"
 
 static const int64_t step_ns = 200000000, patience_ns = 60000000000;
 

@@ -9,7 +9,6 @@
 
 #include "common/complain.h"
 #include "meeting.h"
-#include "session.h"
 #include "zcrp-cp/files/place.h"
 #include "zcrp-cp/user/location.h"
 

@@ -65,37 +65,6 @@ static int place_directory(struct copy_target *target, struct wanted *wanted)
     return target_fail_errno(target, wanted, "cannot be made at the target");
 }
 
-/* Is it in the directory that could not be made? A source lists what is in a directory right after
- * it.
- */
-static bool is_lost(const struct copy_target *target, const struct text path)
-{
-    size_t length = strlen(target->lost);
-
-    return length > 0 && path.length > length && path.bytes[length] == '/' &&
-           memcmp(path.bytes, target->lost, length) == 0;
-}
-
-/* The complaint of that directory stands for all that is in it. Directories are not counted. */
-static int lose(struct copy_target *target, struct wanted *wanted)
-{
-    if (wanted->entry.type != ENTRY_DIRECTORY)
-        return target_fail(target, wanted, text_of(""));
-    free(wanted);
-    return 0;
-}
-
-/* False: errno. */
-static bool finish_directory(const struct copy_target *target, const struct list_entry *entry)
-{
-    int fd = beneath_open(target->wishes->directory, entry->path.bytes, O_RDONLY | O_DIRECTORY, 0);
-    bool is_fine =
-        fd >= 0 && fchmod(fd, partial_mode(entry)) == 0 && partial_set_time(fd, entry) == 0;
-
-    place_close(fd);
-    return is_fine;
-}
-
 /* All that is in them is there. */
 int placing_finish_directories(struct copy_target *target, bool is_fine)
 {
@@ -109,27 +78,30 @@ int placing_finish_directories(struct copy_target *target, bool is_fine)
 
         target->directories = finished->next;
         free(finished);
-        if (!is_fine || code != 0 || finish_directory(target, &wanted->entry))
+        if (!is_fine || code != 0) {
+            free(wanted);
+            continue;
+        }
+        int fd = beneath_open(target->wishes->directory, wanted->entry.path.bytes,
+                              O_RDONLY | O_DIRECTORY, 0);
+        if (fd >= 0 && fchmod(fd, partial_mode(&wanted->entry)) == 0 &&
+            partial_set_time(fd, &wanted->entry) == 0)
             free(wanted);
         else
             code = target_fail_errno(target, wanted, "cannot have its permissions and time");
+        place_close(fd);
     }
     return code;
 }
 
-static bool link_is_there(const struct copy_target *target, const struct wanted *wanted)
+static int place_link(struct copy_target *target, struct wanted *wanted)
 {
+    const struct text link = wanted->entry.link;
     char where[PATH_MOST + 1];
     ssize_t length = beneath_read_link(target->wishes->directory, wanted->entry.path.bytes, where,
                                        sizeof(where));
 
-    return length == (ssize_t)wanted->entry.link.length &&
-           memcmp(where, wanted->entry.link.bytes, (size_t)length) == 0;
-}
-
-static int place_link(struct copy_target *target, struct wanted *wanted)
-{
-    if (link_is_there(target, wanted))
+    if (length == (ssize_t)link.length && memcmp(where, link.bytes, link.length) == 0)
         return target_settle(target, wanted, OUTCOME_SKIPPED, 0);
     if (target->wishes->is_dry_run ||
         partial_make_link(target->wishes->directory, &wanted->entry) == 0)
@@ -139,37 +111,25 @@ static int place_link(struct copy_target *target, struct wanted *wanted)
 
 /* ---- files ---- */
 
-/* What a file lacks that has the contents already. */
-struct lack {
-    bool time, mode;
+/* What a file that is there is to a wanted one of its contents. */
+struct likeness {
+    bool is_one; /* it is a file of the same size, and may get what it lacks */
+    bool lacks_time, lacks_mode;
 };
 
-static struct lack lack_of(const struct stat *status, const struct wanted *wanted)
+/* If a file has other names, they may lead outside: there somebody else would get the permissions
+ * and the time. */
+static struct likeness compare(const struct stat *status, const struct wanted *wanted)
 {
-    return (struct lack){
-        .time = status->st_mtim.tv_sec != wanted->entry.time_s ||
-                status->st_mtim.tv_nsec != (long)wanted->entry.time_ns,
-        .mode = (status->st_mode & 0777) != partial_mode(&wanted->entry),
+    struct likeness found = {
+        .lacks_time = status->st_mtim.tv_sec != wanted->entry.time_s ||
+                      status->st_mtim.tv_nsec != (long)wanted->entry.time_ns,
+        .lacks_mode = (status->st_mode & 0777) != partial_mode(&wanted->entry),
     };
-}
 
-/* Its other names may lead outside: there somebody else would get the permissions and the time. */
-static bool has_other_names(const struct stat *status)
-{
-    return status->st_nlink > 1;
-}
-
-/* Is there a file of this size already, that may get what it lacks? */
-static bool size_is_there(const struct copy_target *target, const struct wanted *wanted,
-                          struct lack *lack)
-{
-    struct stat status;
-
-    if (beneath_status(target->wishes->directory, wanted->entry.path.bytes, &status) != 0)
-        return false;
-    *lack = lack_of(&status, wanted);
-    return S_ISREG(status.st_mode) && (uint64_t)status.st_size == wanted->entry.size &&
-           !(has_other_names(&status) && (lack->time || lack->mode));
+    found.is_one = S_ISREG(status->st_mode) && (uint64_t)status->st_size == wanted->entry.size &&
+                   (status->st_nlink == 1 || (!found.lacks_time && !found.lacks_mode));
+    return found;
 }
 
 /* The file that is there is the same, and gets what it may lack. */
@@ -179,9 +139,9 @@ static int skip(struct copy_target *target, struct wanted *wanted)
                           O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
     struct stat status;
 
-    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-        !has_other_names(&status) && !target->wishes->is_dry_run) {
-        if (lack_of(&status, wanted).mode)
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
+        !target->wishes->is_dry_run) {
+        if (compare(&status, wanted).lacks_mode)
             (void)fchmod(fd, partial_mode(&wanted->entry));
         (void)partial_set_time(fd, &wanted->entry);
     }
@@ -229,24 +189,38 @@ static int begin(struct copy_target *target, struct wanted *wanted)
 
 static int place_file(struct copy_target *target, struct wanted *wanted)
 {
-    struct lack lack = {0};
-    bool same_size = size_is_there(target, wanted, &lack);
+    struct likeness found = {0};
+    struct stat status;
 
-    if (same_size && target->wishes->checksum && wanted->entry.size > 0) {
+    if (beneath_status(target->wishes->directory, wanted->entry.path.bytes, &status) == 0)
+        found = compare(&status, wanted);
+    if (found.is_one && target->wishes->checksum && wanted->entry.size > 0) {
         incoming_begin_compare(take_place(target), target->wishes->directory, wanted);
         return 0;
     }
-    if (same_size && (!lack.time || target->wishes->checksum))
+    if (found.is_one && (!found.lacks_time || target->wishes->checksum))
         return skip(target, wanted);
     return begin(target, wanted);
 }
 
+/* What is in a directory that could not be made is lost: a source lists it right after that. The
+ * complaint of the directory stands for all of it. Directories are not counted. */
 int placing_entry(struct copy_target *target, struct wanted *wanted)
 {
-    return is_lost(target, wanted->entry.path)     ? lose(target, wanted)
-           : wanted->entry.type == ENTRY_DIRECTORY ? place_directory(target, wanted)
-           : wanted->entry.type == ENTRY_LINK      ? place_link(target, wanted)
-                                                   : place_file(target, wanted);
+    const struct text path = wanted->entry.path;
+    size_t lost = strlen(target->lost);
+    bool is_directory = wanted->entry.type == ENTRY_DIRECTORY;
+
+    if (lost > 0 && path.length > lost && path.bytes[lost] == '/' &&
+        memcmp(path.bytes, target->lost, lost) == 0) {
+        if (!is_directory)
+            return target_fail(target, wanted, text_of(""));
+        free(wanted);
+        return 0;
+    }
+    return is_directory                       ? place_directory(target, wanted)
+           : wanted->entry.type == ENTRY_LINK ? place_link(target, wanted)
+                                              : place_file(target, wanted);
 }
 
 /* ---- small files ---- */

@@ -1,4 +1,4 @@
-#include "server.h"
+#include "ends.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,6 @@
 
 #include "common/clock.h"
 #include "common/complain.h"
-#include "ends.h"
 #include "meeting.h"
 
 enum {
@@ -139,23 +138,12 @@ static void *serve(void *context)
     return NULL;
 }
 
-static void add(struct server *server, struct client *client)
-{
-    int i = 0;
-
-    pthread_mutex_lock(&server->lock);
-    while (server->clients[i] != NULL)
-        i++;
-    server->clients[i] = client;
-    server->count++;
-    pthread_mutex_unlock(&server->lock);
-}
-
 /* One without memory, or a thread, is turned away. There is a place. */
 static void begin(struct server *server, struct zcrp_connection *connection)
 {
     struct client *client = calloc(1, sizeof(*client));
     pthread_t thread;
+    int i = 0;
 
     if (client == NULL) {
         (void)zcrp_connection_close(connection);
@@ -164,7 +152,12 @@ static void begin(struct server *server, struct zcrp_connection *connection)
     client->server = server;
     client->active_ns = clock_now_ns();
     line_init(&client->line, connection);
-    add(server, client);
+    pthread_mutex_lock(&server->lock);
+    while (server->clients[i] != NULL)
+        i++;
+    server->clients[i] = client;
+    server->count++;
+    pthread_mutex_unlock(&server->lock);
     if (pthread_create(&thread, NULL, serve, client) == 0)
         (void)pthread_detach(thread);
     else
@@ -224,23 +217,17 @@ static void wait_for_place(struct server *server, int64_t ns)
     (void)pthread_cond_timedwait(&server->left, &server->lock, &time);
 }
 
-static bool somebody_calls(const struct server *server)
-{
-    struct pollfd place = {.fd = zcrp_listener_descriptor(server->listener), .events = POLLIN};
-
-    return poll(&place, 1, 0) > 0;
-}
-
 /* Waits until there is a place. */
 static void make_place(struct server *server)
 {
+    struct pollfd calls = {.fd = zcrp_listener_descriptor(server->listener), .events = POLLIN};
     int64_t look_ns = server->idle_ns / 4 < second_ns ? server->idle_ns / 4 : second_ns;
 
     pthread_mutex_lock(&server->lock);
     while (server->count >= server->clients_most && !atomic_load(&server->is_stopped)) {
         struct client *idle = find_idle(server);
 
-        if (idle != NULL && somebody_calls(server)) {
+        if (idle != NULL && poll(&calls, 1, 0) > 0) {
             idle->gives_way = true;
             line_end_waits(&idle->line, LINE_INTERRUPTED);
         }

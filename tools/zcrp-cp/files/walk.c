@@ -19,7 +19,7 @@ struct walk_item {
     char path[];
 };
 
-enum { STATUS_BLOCK = 512, NAMES_ROOM = 64 };
+enum { STATUS_BLOCK = 512 };
 
 /* ---- roots ---- */
 
@@ -138,73 +138,37 @@ static struct walk_item *make_item(uint32_t root, const char *path, const char *
     return item;
 }
 
-static int by_path(const void *a, const void *b)
+static int is_inside(const struct dirent *entry)
 {
-    const struct walk_item *const *left = a, *const *right = b;
-
-    return strcmp((*left)->path, (*right)->path);
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-struct item_list {
-    struct walk_item **row;
-    size_t count, room;
-};
-
-static int keep(struct item_list *list, struct walk_item *item)
+static int by_name(const struct dirent **a, const struct dirent **b)
 {
-    if (item != NULL && list->count == list->room) {
-        size_t room = list->room > 0 ? 2 * list->room : NAMES_ROOM;
-        struct walk_item **row = realloc(list->row, room * sizeof(struct walk_item *));
-
-        if (row == NULL) {
-            free(item);
-            return -1;
-        }
-        list->row = row;
-        list->room = room;
-    }
-    if (item == NULL)
-        return -1;
-    list->row[list->count++] = item;
-    return 0;
+    return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* 0, ENOMEM, or why the folder cannot be read to its end. */
-static int read_names(struct item_list *list, DIR *folder, uint32_t root, const char *path)
-{
-    for (;;) {
-        errno = 0;
-        const struct dirent *name = readdir(folder);
-
-        if (name == NULL)
-            return errno;
-        if (strcmp(name->d_name, ".") != 0 && strcmp(name->d_name, "..") != 0 &&
-            keep(list, make_item(root, path, name->d_name)) < 0)
-            return ENOMEM;
-    }
-}
-
-/* Puts what is in a folder on the stack, the first name on top. 0 or an errno; what could be read
- * is there in any case. */
+/* Puts what is in a folder on the stack, the first name on top. 0 or an errno. */
 static int push_folder(struct walk *walk, uint32_t root, const char *path)
 {
-    struct item_list list = {0};
+    struct dirent **names = NULL;
     int fd = beneath_open(walk->roots[root].directory, path, O_RDONLY | O_DIRECTORY, 0);
-    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    int count = fd >= 0 ? scandirat(fd, ".", &names, is_inside, by_name) : -1;
+    int code = count >= 0 ? 0 : errno;
 
-    if (folder == NULL) {
-        place_close(fd);
-        return errno;
+    place_close(fd);
+    for (int i = count - 1; i >= 0; i--) {
+        struct walk_item *item = code == 0 ? make_item(root, path, names[i]->d_name) : NULL;
+
+        free(names[i]);
+        if (item == NULL) {
+            code = ENOMEM;
+            continue;
+        }
+        item->next = walk->stack;
+        walk->stack = item;
     }
-    int code = read_names(&list, folder, root, path);
-    (void)closedir(folder);
-    if (list.count > 0)
-        qsort(list.row, list.count, sizeof(struct walk_item *), by_path);
-    for (size_t i = list.count; i > 0; i--) {
-        list.row[i - 1]->next = walk->stack;
-        walk->stack = list.row[i - 1];
-    }
-    free(list.row);
+    free(names);
     return code;
 }
 
