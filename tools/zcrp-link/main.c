@@ -7,19 +7,22 @@
  *
  * A signal that asks zcrp-link to end asks both commands; then they have the same grace. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "commands.h"
 #include "common/arguments.h"
+#include "common/clock.h"
 #include "common/complain.h"
 #include "common/pin.h"
+#include "common/quantity.h"
 #include "ends.h"
 #include "options.h"
 #include "relay.h"
-#include "summary.h"
 
 #define LOOK_EVERY (10 * MILLISECOND)
 #define GRACE (2 * SECOND)
@@ -90,11 +93,11 @@ static void carry(struct run *run, instant until)
 static bool wait_for_b(struct run *run)
 {
     const struct commands *c = &run->commands;
-    instant until = relay_now() + run->options->wait;
+    instant until = clock_now_ns() + run->options->wait;
 
-    while (run->interrupted == 0 && !c->is_over[END_B] && relay_now() < until &&
+    while (run->interrupted == 0 && !c->is_over[END_B] && clock_now_ns() < until &&
            !ends_is_listening((unsigned)run->options->port))
-        carry(run, instant_earlier(until, relay_now() + LOOK_EVERY));
+        carry(run, instant_earlier(until, clock_now_ns() + LOOK_EVERY));
     if (run->interrupted != 0)
         return false;
     if (!c->is_over[END_B] || c->status[END_B] == 0)
@@ -108,7 +111,7 @@ static void wait_for_end(struct run *run, int first, instant until)
 {
     const struct commands *c = &run->commands;
 
-    while (relay_now() < until && !(c->is_over[first] && c->is_over[END_B]))
+    while (clock_now_ns() < until && !(c->is_over[first] && c->is_over[END_B]))
         carry(run, until);
 }
 
@@ -118,24 +121,19 @@ static void wait_for_a(struct run *run)
         carry(run, NEVER);
 }
 
-static instant after(duration length)
-{
-    return relay_now() + length;
-}
-
 static void let_run(struct run *run)
 {
     if (wait_for_b(run)) {
         commands_go(&run->commands);
         wait_for_a(run);
         if (run->interrupted == 0)
-            wait_for_end(run, END_B, after(run->options->linger));
+            wait_for_end(run, END_B, clock_now_ns() + run->options->linger);
     }
     if (run->interrupted == 0 && !run->commands.is_over[END_B]) {
         run->was_asked = true;
         commands_signal(&run->commands, END_B, SIGTERM);
     }
-    wait_for_end(run, run->interrupted != 0 ? END_A : END_B, after(GRACE));
+    wait_for_end(run, run->interrupted != 0 ? END_A : END_B, clock_now_ns() + GRACE);
 }
 
 static int status_of(const struct run *run)
@@ -148,6 +146,134 @@ static int status_of(const struct run *run)
         return c->status[END_A];
     return c->is_over[END_B] && !run->was_asked ? c->status[END_B] : 0;
 }
+
+/* ---- what the link did: lines on standard error, and JSON ---- */
+
+static const char *const way[ENDS] = {"A to B", "B to A"};
+static const char *const key[ENDS] = {"a_to_b", "b_to_a"};
+
+/* Microseconds of each of `count`. */
+static double mean_us(duration sum, uint64_t count)
+{
+    return count == 0 ? 0 : (double)sum / (double)count / 1e3;
+}
+
+static double us(duration length)
+{
+    return (double)length / 1e3;
+}
+
+/* Packets that came out of the transmitter, lost or not. */
+static uint64_t sent(const struct path_counts *c)
+{
+    return c->entered - c->dropped;
+}
+
+static void tell_count(const char *name, uint64_t count)
+{
+    if (count > 0)
+        fprintf(stderr, ", %" PRIu64 " %s", count, name);
+}
+
+static void tell_way(const struct relay *relay, int end)
+{
+    const struct path_counts *c = &relay->path[end].counts;
+    char bytes[QUANTITY_ROOM];
+
+    if (c->entered_bytes < 1000)
+        snprintf(bytes, sizeof bytes, "%" PRIu64 " ", c->entered_bytes);
+    else
+        quantity_figure(bytes, (double)c->entered_bytes);
+    fprintf(stderr, "zcrp-link: %s: %" PRIu64 " packets, %sB: %" PRIu64 " arrived", way[end],
+            c->entered, bytes, c->left);
+    tell_count("dropped by the queue", c->dropped);
+    tell_count("lost", c->lost);
+    tell_count("corrupted", c->corrupted);
+    tell_count("doubled", c->duplicated);
+    tell_count("held back", c->reordered);
+    tell_count("refused", relay->refused[end]);
+    fprintf(stderr, "; %.0f us in the queue (at most %.0f), %.0f us late (at most %.0f)\n",
+            mean_us(c->queued, sent(c)), us(c->queued_most), mean_us(c->late, c->left),
+            us(c->late_most));
+}
+
+static void write_way(FILE *out, const struct relay *relay, int end)
+{
+    const struct path_counts *c = &relay->path[end].counts;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } count[] = {
+        {"packets", c->entered},      {"bytes", c->entered_bytes},
+        {"dropped", c->dropped},      {"lost", c->lost},
+        {"corrupted", c->corrupted},  {"duplicated", c->duplicated},
+        {"reordered", c->reordered},  {"refused", relay->refused[end]},
+        {"arrived_packets", c->left}, {"arrived_bytes", c->left_bytes},
+    };
+
+    fprintf(out, ",\n  \"%s\": {", key[end]);
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        fprintf(out, "\"%s\": %" PRIu64 ", ", count[i].name, count[i].value);
+    fprintf(out, "\"queue_us\": %.3f, \"queue_most_us\": %.3f", mean_us(c->queued, sent(c)),
+            us(c->queued_most));
+    fprintf(out, ", \"late_us\": %.3f, \"late_most_us\": %.3f}", mean_us(c->late, c->left),
+            us(c->late_most));
+}
+
+/* null: it was not over when the run was. */
+static void write_status(FILE *out, const char *name, const struct commands *commands, int end)
+{
+    if (commands->is_over[end])
+        fprintf(out, ", \"%s\": %d", name, commands->status[end]);
+    else
+        fprintf(out, ", \"%s\": null", name);
+}
+
+static int write_json(const char *path, const struct options *options, const struct relay *relay,
+                      const struct commands *commands)
+{
+    FILE *out = fopen(path, "we");
+
+    if (out == NULL)
+        return complain("cannot write %s: %s", path, strerror(errno));
+    fprintf(out, "{\"seed\": %" PRIu64 ", \"mtu\": %" PRIu64, options->seed, options->mtu);
+    write_status(out, "status_a", commands, END_A);
+    write_status(out, "status_b", commands, END_B);
+    for (int end = 0; end < ENDS; end++)
+        write_way(out, relay, end);
+    fputs("\n}\n", out);
+    bool is_bad = fflush(out) != 0 || ferror(out) != 0;
+    int error = errno;
+    is_bad = fclose(out) != 0 || is_bad;
+    return is_bad ? complain("cannot write %s: %s", path, strerror(error)) : 0;
+}
+
+/* Before the commands run, for theirs may be a long time: whether the JSON can be written where the
+ * options want it. 0, or -1 with a complaint. */
+static int check_json(const struct options *options)
+{
+    if (options->json == NULL)
+        return 0;
+    FILE *out = fopen(options->json, "ae");
+    if (out == NULL)
+        return complain("cannot write %s: %s", options->json, strerror(errno));
+    fclose(out);
+    return 0;
+}
+
+/* As the options want it. 0, or -1 with a complaint. */
+static int tell(const struct options *options, const struct relay *relay,
+                const struct commands *commands)
+{
+    if (!options->is_quiet) {
+        for (int end = 0; end < ENDS; end++)
+            tell_way(relay, end);
+        fprintf(stderr, "zcrp-link: seed %" PRIu64 "\n", options->seed);
+    }
+    return options->json == NULL ? 0 : write_json(options->json, options, relay, commands);
+}
+
+/* ---- the program ---- */
 
 static int run_commands(struct run *run)
 {
@@ -166,31 +292,24 @@ static int run_commands(struct run *run)
     return status;
 }
 
-static int run_between(struct run *run)
-{
-    const struct options *options = run->options;
-
-    if (relay_init(&run->relay, run->ends.tun, options->conditions, options->mtu, options->seed) <
-        0)
-        return -1;
-    run->relay.is_spinning = options->is_spinning;
-    int status = run_commands(run);
-    if (status >= 0 && summary_tell(options, &run->relay, &run->commands) < 0)
-        status = -1;
-    relay_fini(&run->relay);
-    return status;
-}
-
 /* A's status unless 0, else B's if it ended by itself; 128 + signal if one ended the run; -1 with a
  * complaint if there was no run. */
 static int run_link(const struct options *options)
 {
     struct run run = {.options = options};
+    int status = -1;
 
-    if (summary_check(options) < 0 || ends_open(&run.ends, options->mtu) < 0)
+    if (check_json(options) < 0 || ends_open(&run.ends, options->mtu) < 0)
         return -1;
     run.signals = open_signals();
-    int status = run.signals < 0 ? -1 : run_between(&run);
+    if (run.signals >= 0 && relay_init(&run.relay, run.ends.tun, options->conditions, options->mtu,
+                                       options->seed) == 0) {
+        run.relay.is_spinning = options->is_spinning;
+        status = run_commands(&run);
+        if (status >= 0 && tell(options, &run.relay, &run.commands) < 0)
+            status = -1;
+        relay_fini(&run.relay);
+    }
     if (run.signals >= 0)
         close(run.signals);
     ends_close(&run.ends);

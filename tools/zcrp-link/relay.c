@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/complain.h"
 #include "core/adt/random.h"
 
@@ -40,14 +41,6 @@ void relay_fini(struct relay *r)
     packets_fini(&r->packets);
 }
 
-instant relay_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * SECOND + now.tv_nsec;
-}
-
 void relay_hurry(void)
 {
     const struct sched_param least = {.sched_priority = 1};
@@ -73,7 +66,7 @@ static void take_in(struct relay *r, int end)
         }
         packet->size = (uint32_t)size;
         r->counted++;
-        path_enter(&r->path[end], relay_now(), packet);
+        path_enter(&r->path[end], clock_now_ns(), packet);
     }
 }
 
@@ -99,7 +92,7 @@ static instant next_at(const struct relay *r, instant until)
 
 static struct timespec time_until(const struct relay *r, instant at)
 {
-    duration left = at - relay_now();
+    duration left = at - clock_now_ns();
 
     if (left < 0 || r->is_spinning || r->is_readable[END_A] || r->is_readable[END_B])
         left = 0;
@@ -158,8 +151,8 @@ bool relay_run(struct relay *r, int other, instant until)
                 take_in(r, end);
         }
         for (int end = 0; end < ENDS; end++)
-            give_out(r, end, relay_now());
-        count(r, relay_now());
-    } while (relay_now() < until);
+            give_out(r, end, clock_now_ns());
+        count(r, clock_now_ns());
+    } while (clock_now_ns() < until);
     return false;
 }

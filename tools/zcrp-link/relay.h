@@ -34,9 +34,6 @@ int relay_init(struct relay *r, const int wire[ENDS], const struct conditions co
                uint64_t mtu, uint64_t seed);
 void relay_fini(struct relay *r);
 
-/* The time that it lives by. */
-instant relay_now(void);
-
 /* From now on the process is woken as exactly as the system can: without slack, and, where it has
  * the right to, before all others. What it forks from now on is not. */
 void relay_hurry(void);

@@ -41,7 +41,6 @@ struct counters {
     size_t count;           /* of processes that run; no more than COUNTERS_MAX */
     int64_t start_ns;       /* of the monotonic clock: when the first of them was started */
     int pids[COUNTERS_MAX];
-    uint64_t counts[COUNTERS_MAX]; /* as last read */
 };
 
 /* Volatile, so that the compiler keeps every pass; atomic, so that a reader never sees half of it.
@@ -110,39 +109,17 @@ static int counters_start(struct counters *counters, size_t count, const int *co
     return 0;
 }
 
-/* Reads what each has counted since they were started; returns the sum. Neither ever falls. */
-static uint64_t counters_read(struct counters *counters)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < counters->count; i++) {
-        counters->counts[i] =
-            atomic_load_explicit(&counters->numbers[i].value, memory_order_relaxed);
-        sum += counters->counts[i];
-    }
-    return sum;
-}
-
 static int64_t counters_age_ns(const struct counters *counters)
 {
     return clock_now_ns() - counters->start_ns;
 }
 
-/* Looks, and leaves the dead for counters_stop. */
-static bool has_ended(pid_t pid)
+/* Has none ended? It looks, and leaves the dead for counters_stop. */
+static bool counters_are_alive(void)
 {
     siginfo_t ended = {0};
 
-    return waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 || ended.si_pid != 0;
-}
-
-static bool counters_are_alive(const struct counters *counters)
-{
-    for (size_t i = 0; i < counters->count; i++) {
-        if (has_ended(counters->pids[i]))
-            return false;
-    }
-    return true;
+    return waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0;
 }
 
 /* ---- the program ---- */
@@ -200,14 +177,19 @@ static const struct argument_table table = {
 };
 
 /* One line: counts, seconds, counts a second; with --each also what each process counted. */
-static int report(const struct options *options, struct counters *counters)
+static int report(const struct options *options, const struct counters *counters)
 {
-    uint64_t sum = counters_read(counters);
+    uint64_t counts[COUNTERS_MAX], sum = 0;
+
+    for (size_t i = 0; i < counters->count; i++) {
+        counts[i] = atomic_load_explicit(&counters->numbers[i].value, memory_order_relaxed);
+        sum += counts[i];
+    }
     double seconds = (double)counters_age_ns(counters) / 1e9;
 
     printf("%" PRIu64 " counts in %.6f s, %.6g a second", sum, seconds, (double)sum / seconds);
     for (size_t i = 0; options->wants_each && i < counters->count; i++)
-        printf("%s %" PRIu64, i > 0 ? "," : ":", counters->counts[i]);
+        printf("%s %" PRIu64, i > 0 ? "," : ":", counts[i]);
     putchar('\n');
     return fflush(stdout) == 0 ? 0
                                : complain("cannot write to standard output: %s", strerror(errno));
@@ -232,7 +214,7 @@ static int watch(const struct options *options, struct counters *counters, const
 
         if (signal == 0 || signal == SIGINT || signal == SIGTERM)
             return 0;
-        if (signal == SIGCHLD && !counters_are_alive(counters))
+        if (signal == SIGCHLD && !counters_are_alive())
             return complain("a counter has ended before its time");
         if (signal == SIGUSR1 && report(options, counters) < 0)
             return -1;
