@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #ifdef ZCRP_KEYS
-#include <gnutls/abstract.h>
 #include <gnutls/crypto.h>
+#include <gnutls/x509.h>
 
 enum { FILE_MOST = 1 << 16 };
 
@@ -106,33 +106,23 @@ static int generate_raw(const char *path)
 static int print_fingerprint(const char *path, const char *pem)
 {
     const gnutls_datum_t text = {(unsigned char *)pem, (unsigned int)strlen(pem)};
-    gnutls_datum_t info = {NULL, 0};
-    gnutls_privkey_t key = NULL;
-    gnutls_pubkey_t public = NULL;
+    gnutls_x509_privkey_t key = NULL;
     uint8_t hash[ZCRP_KEYS_FINGERPRINT_BYTES];
-    int code = gnutls_privkey_init(&key);
+    size_t room = sizeof(hash);
+    int code = gnutls_x509_privkey_init(&key);
 
     if (code >= 0)
-        code = gnutls_privkey_import_x509_raw(key, &text, GNUTLS_X509_FMT_PEM, NULL, 0);
+        code = gnutls_x509_privkey_import2(key, &text, GNUTLS_X509_FMT_PEM, NULL, 0);
     if (code >= 0)
-        code = gnutls_pubkey_init(&public);
-    if (code >= 0)
-        code = gnutls_pubkey_import_privkey(public, key, GNUTLS_KEY_DIGITAL_SIGNATURE, 0);
-    if (code >= 0)
-        code = gnutls_pubkey_export2(public, GNUTLS_X509_FMT_DER, &info);
-    if (code >= 0)
-        code = gnutls_hash_fast(GNUTLS_DIG_SHA256, info.data, info.size, hash);
+        code = gnutls_x509_privkey_get_key_id(key, GNUTLS_KEYID_USE_SHA256, hash, &room);
     if (code >= 0) {
         printf("sha256:");
         for (size_t i = 0; i < sizeof(hash); i++)
             printf("%02x", hash[i]);
         putchar('\n');
     }
-    gnutls_free(info.data);
-    if (public != NULL)
-        gnutls_pubkey_deinit(public);
     if (key != NULL)
-        gnutls_privkey_deinit(key);
+        gnutls_x509_privkey_deinit(key);
     return code >= 0 ? 0 : complain("%s is no key pair: %s", path, gnutls_strerror(code));
 }
 
