@@ -17,8 +17,8 @@ struct far {
     struct crew crew;
 };
 
-/* Static: the watching thread knows it until the process ends. */
-static struct line line;
+/* When standard input ends, the near end is gone, however that has ended. Part files stay. */
+static struct line line = {.watched = STDIN_FILENO, .on_end = LINE_INTERRUPTED};
 
 static int read_meeting(struct meeting *meeting)
 {
@@ -52,13 +52,13 @@ static struct session *hear_near(struct far *far)
     int64_t end = clock_now_ns() + patience_ns;
     int code = ZCRP_ERROR_TIMEOUT;
 
-    while (code != 0 && clock_now_ns() < end && atomic_load(&line.stop) == LINE_GOES) {
+    while (code != 0 && clock_now_ns() < end && line_stopped(&line) == LINE_GOES) {
         code = zcrp_accept(far->listener, &connection, step_ns);
         if (code != 0 && code != ZCRP_ERROR_TIMEOUT)
             (void)usleep(100000);
     }
     if (code != 0) {
-        if (atomic_load(&line.stop) == LINE_GOES)
+        if (line_stopped(&line) == LINE_GOES)
             (void)complain("the near end has not connected: does a firewall drop UDP?");
         return NULL;
     }
@@ -75,7 +75,7 @@ static enum line_end serve_near(struct far *far)
     if (session != NULL)
         end = session_run(session, &line, &far->crew, NULL);
     /* A close would wait for the answer of somebody who is gone. */
-    if (atomic_load(&line.stop) == LINE_INTERRUPTED)
+    if (line_stopped(&line) == LINE_INTERRUPTED)
         _exit(end == LINE_FINE ? STATUS_FINE : STATUS_BROKEN);
     if (line.connection != NULL)
         line_fini(&line);
@@ -96,7 +96,7 @@ int far_run(void)
         return STATUS_BROKEN;
     }
     if (meeting_listen(&far.listener, NULL, far.meeting.port, 0, meeting_keys(&far.meeting)) == 0 &&
-        tell_port(&far) == 0 && remote_watch_near(&line) == 0 && serve_near(&far) == LINE_FINE)
+        tell_port(&far) == 0 && serve_near(&far) == LINE_FINE)
         status = STATUS_FINE;
     (void)zcrp_listener_close(far.listener);
     crew_fini(&far.crew);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sodium.h>
 #include <spawn.h>
@@ -16,7 +15,6 @@
 #include <xxhash.h>
 
 #include "common/complain.h"
-#include "ends.h"
 
 enum {
     FACT_ROOM = 128,
@@ -25,7 +23,6 @@ enum {
     STRANGE_MOST = 64, /* lines of the remote shell before the answer */
     WAITS = 300,       /* of 10 ms: so long may the far end take to end */
     NOT_FOUND = 127,   /* a shell's status for a command that it does not find */
-    FAREWELL_S = 2,    /* of a far end whose near end is gone */
 };
 
 static const char prefix[] = "zcrp-cp ";
@@ -300,61 +297,6 @@ int remote_meet(struct remote *remote, const struct meeting *meeting, uint16_t *
             return complain("%s: the far end is another version of zcrp-cp", remote->login);
     }
     return errno == EINTR ? -1 : complain_of_end(remote);
-}
-
-/* ---- watching ---- */
-
-struct watch {
-    int fd;
-    struct line *line;
-    enum line_stop why;
-    bool ends_process; /* if that takes longer than FAREWELL_S by itself */
-};
-
-static void *watch(void *context)
-{
-    struct watch *seen = context;
-    char nothing[MEETING_ROOM];
-    ssize_t count;
-
-    (void)pthread_setname_np(pthread_self(), "zcrp-cp watch");
-    do
-        count = read(seen->fd, nothing, sizeof(nothing));
-    while (count > 0 || (count < 0 && errno == EINTR));
-    line_end_waits(seen->line, seen->why);
-    if (seen->ends_process) {
-        (void)sleep(FAREWELL_S);
-        _exit(STATUS_BROKEN);
-    }
-    free(seen);
-    return NULL;
-}
-
-static int start_watch(const struct watch *wanted)
-{
-    struct watch *seen = malloc(sizeof(*seen));
-    pthread_t thread;
-
-    if (seen == NULL)
-        return complain("no memory");
-    *seen = *wanted;
-    int code = pthread_create(&thread, NULL, watch, seen);
-    if (code != 0) {
-        free(seen);
-        return complain("cannot start a thread: %s", strerror(code));
-    }
-    (void)pthread_detach(thread);
-    return 0;
-}
-
-int remote_watch(struct remote *remote, struct line *line)
-{
-    return start_watch(&(struct watch){remote->out, line, LINE_LEFT, false});
-}
-
-int remote_watch_near(struct line *line)
-{
-    return start_watch(&(struct watch){STDIN_FILENO, line, LINE_INTERRUPTED, true});
 }
 
 /* ---- the end ---- */

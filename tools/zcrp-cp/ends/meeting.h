@@ -61,8 +61,8 @@ int meeting_listen(struct zcrp_listener **listener, const char *address, uint64_
 void meeting_forget(struct meeting *meeting);
 
 /* The far end, started through a remote shell. Its standard input carries the meeting's line and
- * stays open as long as this end lives; its standard output carries the answer; its complaints go
- * where ours go. */
+ * stays open as long as this end lives; its standard output carries the answer, and stays open as
+ * long as that end lives; its complaints go where ours go. */
 struct remote {
     pid_t pid; /* 0: none */
     int in, out;
@@ -78,15 +78,7 @@ int remote_start(struct remote *remote, const char *shell, const char *login, co
 int remote_meet(struct remote *remote, const struct meeting *meeting, uint16_t *port,
                 bool *is_one_host);
 
-/* From now on, when the far end ends, so do the waits of the line, which lives as long as the
- * process. 0, or -1 with a complaint. */
-int remote_watch(struct remote *remote, struct line *line);
-
 /* Tells the far end that this one is over, waits for it a while, and ends it if it goes on. */
 void remote_end(struct remote *remote);
-
-/* Far end: when standard input ends, the near end is gone, however that has ended. Then the waits
- * of the line end, and 2 seconds later the process, whatever it waits for: part files stay. */
-int remote_watch_near(struct line *line);
 
 #endif

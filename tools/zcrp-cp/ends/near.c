@@ -38,7 +38,7 @@ struct near {
     bool was_refused; /* the far end has said that it cannot */
 };
 
-/* Static: the handler and the watching thread know it until the process ends. */
+/* Static: the handler knows it. */
 static struct line line;
 static atomic_bool was_interrupted;
 
@@ -238,8 +238,10 @@ static int copy(struct near *near)
     near->progress.line = &line;
     near->progress.words = near->words;
     near->progress.word_count = near->word_count;
-    if (near->remote.pid > 0 && remote_watch(&near->remote, &line) != 0)
-        return STATUS_BROKEN;
+    if (near->remote.pid > 0) {
+        line.watched = near->remote.out;
+        line.on_end = LINE_LEFT;
+    }
     if (near->is_source)
         end = source_run(&line, &near->crew, &near->walk, &near->progress);
     else

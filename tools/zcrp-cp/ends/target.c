@@ -212,8 +212,8 @@ static struct awaited *take_next(struct awaiting *awaiting, int64_t most_ns, int
         awaiting->come++;
     if (awaiting->come == awaiting->count) {
         (void)nanosleep(&time, NULL);
-        *code = atomic_load(&awaiting->line->stop) != LINE_GOES ? ZCRP_ERROR_INTERRUPTED
-                                                                : ZCRP_ERROR_TIMEOUT;
+        *code =
+            line_stopped(awaiting->line) != LINE_GOES ? ZCRP_ERROR_INTERRUPTED : ZCRP_ERROR_TIMEOUT;
         return NULL;
     }
     struct awaited *awaited = awaiting_at(awaiting, awaiting->come);

@@ -1,11 +1,15 @@
 #include "line.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/complain.h"
+
+enum { FAREWELL_S = 2, GOING_MS = 200 };
 
 static const int64_t tick_ns = 100000000;
 static const int64_t last_words_ns = 1000000000;
@@ -30,6 +34,30 @@ void line_end_waits(struct line *line, enum line_stop why)
     (void)atomic_compare_exchange_strong(&line->stop, &goes, (int)why);
 }
 
+/* As line_stopped; waits for that at most `most_ms`. */
+static enum line_stop look(struct line *line, int most_ms)
+{
+    struct pollfd place = {.fd = line->watched, .events = POLLIN};
+    char nothing[64];
+
+    while (line->on_end != LINE_GOES && atomic_load(&line->stop) == LINE_GOES &&
+           poll(&place, 1, most_ms) > 0) {
+        ssize_t count = read(line->watched, nothing, sizeof(nothing));
+
+        if (count > 0 || (count < 0 && errno == EINTR))
+            continue;
+        line_end_waits(line, line->on_end);
+        if (line->on_end == LINE_INTERRUPTED)
+            (void)alarm(FAREWELL_S);
+    }
+    return (enum line_stop)atomic_load(&line->stop);
+}
+
+enum line_stop line_stopped(struct line *line)
+{
+    return look(line, 0);
+}
+
 int line_wait(struct line *line, struct zcrp_msg *message, int64_t most_ns)
 {
     int64_t end = most_ns < 0 ? INT64_MAX : clock_now_ns() + most_ns;
@@ -38,7 +66,8 @@ int line_wait(struct line *line, struct zcrp_msg *message, int64_t most_ns)
         int64_t left = end == INT64_MAX ? tick_ns : end - clock_now_ns();
         int code = zcrp_wait_for(message, left < 0 ? 0 : left < tick_ns ? left : tick_ns);
 
-        int stop = atomic_load(&line->stop);
+        enum line_stop stop =
+            code == 0 ? (enum line_stop)atomic_load(&line->stop) : line_stopped(line);
         if (stop == LINE_LEFT && code != 0) /* what it said last may still be on its way */
             code = zcrp_wait_for(message, last_words_ns);
         if (stop == LINE_INTERRUPTED || (stop == LINE_LEFT && code != 0))
@@ -58,7 +87,8 @@ bool line_is_over(int code)
 
 enum line_end line_complain(struct line *line, int code)
 {
-    if (atomic_load(&line->stop) != LINE_GOES)
+    /* A near end that gives up closes first, and then is gone. */
+    if (look(line, line->on_end == LINE_INTERRUPTED ? GOING_MS : 0) != LINE_GOES)
         return LINE_STOPPED;
     if (code != LINE_BROKEN)
         (void)complain("%s%sthe copy broke off: %s", line->host != NULL ? line->host : "",

@@ -36,6 +36,8 @@ struct line {
     struct zcrp_connection *connection;
     struct zcrp_entity *sender, *receiver; /* its halves */
     atomic_int stop;                       /* enum line_stop; any thread and signal handlers */
+    int watched;                           /* a descriptor: when it ends, so do waits, */
+    enum line_stop on_end;                 /* for this reason; LINE_GOES: there is none */
     const char *host;                      /* whom complaints name; NULL: nobody */
     void (*tick)(void *context);           /* called now and then while waiting; NULL: nothing */
     void *context;
@@ -56,6 +58,10 @@ void line_fini(struct line *line);
 /* Ends waits, within a tenth of a second, now and later. Any thread and any signal handler may call
  * it. */
 void line_end_waits(struct line *line, enum line_stop why);
+
+/* Has it been stopped? Looks at what is watched, too. If that was the near end, the process ends 2
+ * s later, whatever it waits for. */
+enum line_stop line_stopped(struct line *line);
 
 /* Waits until a message has ended, at most `most_ns` (negative: without limit). Its code, as
  * zcrp_error, or ZCRP_ERROR_TIMEOUT, or ZCRP_ERROR_INTERRUPTED: then line->stop. */
