@@ -145,7 +145,12 @@ FIXTURE(setup, teardown)
 /* The target may have had enough already, and have taken its buffers back. */
 static void answer(const void *bytes, size_t length)
 {
-    (void)line_send_first(&theirs, bytes, length, 2000000000);
+    struct zcrp_msg *message = zcrp_alloc_msg(length);
+
+    ck_assert_ptr_nonnull(message);
+    if (length > 0)
+        memcpy(message->buffer, bytes, length);
+    (void)line_send_first(&theirs, message, length, 2000000000);
 }
 
 static void answer_records(const struct record *records, int count)
@@ -616,14 +621,14 @@ TEST(target__extents_that_cannot_be, .rows = ROWS(extents))
 
 static void *ask(void *unused)
 {
-    static uint8_t bytes[REQUEST_ROOM];
-    struct writer writer = writer_of(bytes, sizeof(bytes));
-    struct zcrp_msg *answer_to_list;
+    struct zcrp_msg *message = zcrp_alloc_msg(REQUEST_ROOM), *answer_to_list;
     int code;
 
+    ck_assert_ptr_nonnull(message);
+    struct writer writer = writer_of(message->buffer, REQUEST_ROOM);
     for (int i = 0; i < request_count; i++)
         ck_assert(record_encode(&writer, &requests_of_target[i]));
-    (void)line_send_first(&theirs, bytes, writer_length(&writer), 2000000000);
+    (void)line_send_first(&theirs, message, writer_length(&writer), 2000000000);
     answer_to_list = line_receive_first(&theirs, 2000000000, &code);
     zcrp_free_msg(answer_to_list);
     return unused;

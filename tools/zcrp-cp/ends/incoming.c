@@ -181,13 +181,17 @@ unsigned partial_mode(const struct list_entry *entry)
     return entry->mode & 0777u;
 }
 
+static void fill_times(const struct list_entry *entry, struct timespec times[2])
+{
+    times[0] = (struct timespec){.tv_nsec = UTIME_OMIT};
+    times[1] = (struct timespec){(time_t)entry->time_s, (long)entry->time_ns};
+}
+
 int partial_set_time(int fd, const struct list_entry *entry)
 {
-    const struct timespec times[2] = {
-        {.tv_nsec = UTIME_OMIT},
-        {.tv_sec = (time_t)entry->time_s, .tv_nsec = (long)entry->time_ns},
-    };
+    struct timespec times[2];
 
+    fill_times(entry, times);
     return futimens(fd, times);
 }
 
@@ -216,38 +220,27 @@ void partial_close(struct partial *partial)
     partial->fd = partial->folder = -1;
 }
 
-static int put_link(struct partial *partial, const char *where, const struct list_entry *entry)
-{
-    const struct timespec times[2] = {
-        {.tv_nsec = UTIME_OMIT},
-        {.tv_sec = (time_t)entry->time_s, .tv_nsec = (long)entry->time_ns},
-    };
-
-    if (unlinkat(partial->folder, partial->own, 0) != 0 && errno != ENOENT &&
-        !name_by_chance(partial))
-        return -1;
-    if (symlinkat(where, partial->folder, partial->own) != 0)
-        return -1;
-    /* Not every file system keeps the time of a link. */
-    (void)utimensat(partial->folder, partial->own, times, AT_SYMLINK_NOFOLLOW);
-    if (renameat(partial->folder, partial->own, partial->folder, partial->name) == 0)
-        return 0;
-    int code = errno;
-    (void)unlinkat(partial->folder, partial->own, 0);
-    errno = code;
-    return -1;
-}
-
 int partial_make_link(int directory, const struct list_entry *entry)
 {
     struct partial partial;
-    char path[PATH_MOST + 1], where[PATH_MOST + 1];
+    struct timespec times[2];
+    int code = -1;
 
-    (void)snprintf(path, sizeof(path), "%.*s", (int)entry->path.length, entry->path.bytes);
-    (void)snprintf(where, sizeof(where), "%.*s", (int)entry->link.length, entry->link.bytes);
-    if (begin_part(&partial, directory, path) != 0)
+    if (begin_part(&partial, directory, entry->path.bytes) != 0)
         return -1;
-    int code = put_link(&partial, where, entry);
+    if ((unlinkat(partial.folder, partial.own, 0) == 0 || errno == ENOENT ||
+         name_by_chance(&partial)) &&
+        symlinkat(entry->link.bytes, partial.folder, partial.own) == 0) {
+        fill_times(entry, times); /* not every file system keeps the time of a link */
+        (void)utimensat(partial.folder, partial.own, times, AT_SYMLINK_NOFOLLOW);
+        code = renameat(partial.folder, partial.own, partial.folder, partial.name);
+        if (code != 0) {
+            int why = errno;
+
+            (void)unlinkat(partial.folder, partial.own, 0);
+            errno = why;
+        }
+    }
     partial_close(&partial);
     return code;
 }
@@ -378,38 +371,38 @@ void incoming_begin(struct incoming *incoming, int directory, struct wanted *wan
 
 /* ---- what comes next ---- */
 
-static enum incoming_step last_step(struct incoming *incoming)
+enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, uint8_t *kind,
+                                 struct range *part)
 {
-    if (incoming->in_flight > 0)
-        return INCOMING_WAIT;
-    if (incoming->compares)
-        return incoming->differs ? INCOMING_DIFFERS : INCOMING_SAME;
-    if (incoming->is_closed)
-        return INCOMING_WHOLE;
-    if (incoming->is_asked)
-        return INCOMING_WAIT;
-    incoming->is_asked = true;
-    return INCOMING_CLOSE;
-}
+    bool waits = incoming->in_flight > 0;
 
-enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, struct range *part)
-{
     if (mapping_is_torn(&incoming->mapping) && incoming->error[0] == '\0')
         incoming_fail_errno(incoming, "no room for it", ENOSPC);
     if (incoming->error[0] != '\0')
-        return incoming->in_flight > 0 ? INCOMING_WAIT : INCOMING_FAILED;
+        return waits ? INCOMING_WAIT : INCOMING_FAILED;
     if (incoming->differs && incoming->compares)
-        return last_step(incoming);
+        return waits ? INCOMING_WAIT : INCOMING_DIFFERS;
     if (incoming->needs_extents) {
+        *kind = RECORD_EXTENTS;
         *part = (struct range){incoming->extents_at, incoming->extents_at};
-        return incoming->in_flight > 0 ? INCOMING_WAIT : INCOMING_EXTENTS;
+        return waits ? INCOMING_WAIT : INCOMING_ASK;
     }
+    *kind = RECORD_HASHES;
     if (ranges_take(&incoming->to_compare, HASHED_MOST, part))
-        return INCOMING_COMPARE;
+        return INCOMING_ASK;
+    *kind = RECORD_SEND;
     if (ranges_take(&incoming->to_fetch, most, part))
-        return INCOMING_FETCH;
+        return INCOMING_ASK;
+    if (waits)
+        return INCOMING_WAIT;
+    if (incoming->compares)
+        return INCOMING_SAME;
+    if (incoming->is_asked)
+        return incoming->is_closed ? INCOMING_WHOLE : INCOMING_WAIT;
+    incoming->is_asked = true;
+    *kind = RECORD_CLOSE;
     *part = (struct range){0, 0};
-    return last_step(incoming);
+    return INCOMING_ASK;
 }
 
 /* ---- answers ---- */

@@ -55,7 +55,8 @@ void partial_discard(const struct partial *partial);
 /* Closes it; what is there stays for a later copy, if one can find it. errno stays, too. */
 void partial_close(struct partial *partial);
 
-/* Puts a symbolic link in its place, replacing what is there unless it is a directory. */
+/* Puts a symbolic link in its place, replacing what is there unless it is a directory. Its texts
+ * have a 0 behind them. */
 int partial_make_link(int directory, const struct list_entry *entry);
 
 /* The permissions that a copy gets: those of the original, without set-user-ID, set-group-ID and
@@ -96,10 +97,7 @@ struct wanted {
 };
 
 enum incoming_step {
-    INCOMING_EXTENTS, /* ask for extents from part->start on, which is its end, too */
-    INCOMING_COMPARE, /* ask for the hashes of *part */
-    INCOMING_FETCH,   /* ask for *part */
-    INCOMING_CLOSE,   /* ask whether it is still the same */
+    INCOMING_ASK,     /* about *part: by EXTENTS (from its start on), HASHES, SEND or CLOSE */
     INCOMING_WAIT,    /* nothing, until an answer has come */
     INCOMING_SAME,    /* the file that is there is the same */
     INCOMING_DIFFERS, /* the file that is there is another: incoming_begin */
@@ -118,7 +116,6 @@ struct incoming {
     bool needs_extents;        /* the list of extents is not complete */
     uint64_t extents_at;       /* up to where it is */
     uint64_t extents;          /* so many have come */
-    uint64_t punched_at;       /* holes are made up to here */
     unsigned in_flight;        /* requests that are not answered */
     int damaged;               /* blocks that were */
     bool is_closed;            /* the source says that it is still the same */
@@ -133,8 +130,10 @@ void incoming_begin_compare(struct incoming *incoming, int directory, struct wan
 /* Prepares the part file. */
 void incoming_begin(struct incoming *incoming, int directory, struct wanted *wanted);
 
-/* What to do next. Takes *part out of its queue; fetched parts have at most `most` bytes. */
-enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, struct range *part);
+/* What to do next. Takes *part out of its queue; fetched parts have at most `most` bytes. *kind is
+ * that of the request. */
+enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, uint8_t *kind,
+                                 struct range *part);
 
 /* Takes an extent, or the end of the list. False if the source may not say that. */
 bool incoming_add_extent(struct incoming *incoming, uint64_t offset, uint64_t length);

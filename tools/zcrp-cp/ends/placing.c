@@ -397,28 +397,14 @@ static uint64_t block_most(const struct copy_target *target)
 int placing_advance(struct copy_target *target, struct incoming *incoming, bool *did)
 {
     struct range part;
-    enum incoming_step step = incoming_next(incoming, block_most(target), &part);
+    uint8_t kind = 0;
+    enum incoming_step step = incoming_next(incoming, block_most(target), &kind, &part);
 
     *did = step != INCOMING_WAIT;
-    switch (step) {
-    case INCOMING_EXTENTS:
-        return request(target, incoming, RECORD_EXTENTS, part);
-    case INCOMING_COMPARE:
-        return request(target, incoming, RECORD_HASHES, part);
-    case INCOMING_FETCH:
-        return request(target, incoming, RECORD_SEND, part);
-    case INCOMING_CLOSE:
-        return request(target, incoming, RECORD_CLOSE, part);
-    case INCOMING_DIFFERS:
-        return replace(target, incoming);
-    case INCOMING_SAME:
-    case INCOMING_WHOLE:
-    case INCOMING_FAILED:
-        return end_file(target, incoming, step);
-    case INCOMING_WAIT:
-        break;
-    }
-    return 0;
+    return step == INCOMING_WAIT      ? 0
+           : step == INCOMING_ASK     ? request(target, incoming, kind, part)
+           : step == INCOMING_DIFFERS ? replace(target, incoming)
+                                      : end_file(target, incoming, step);
 }
 
 /* ---- answers about a file ---- */

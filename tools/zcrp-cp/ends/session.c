@@ -34,21 +34,16 @@ static bool write_open(const struct session_wishes *wishes, struct writer *write
 
 static int send_open(struct line *line, const struct session_wishes *wishes, int64_t most_ns)
 {
-    uint8_t *bytes = malloc(OPEN_ROOM);
-    int code = bytes != NULL ? 0 : ZCRP_ERROR_MEMORY;
+    struct zcrp_msg *message = zcrp_alloc_msg(OPEN_ROOM);
 
-    if (bytes != NULL) {
-        struct writer writer = writer_of(bytes, OPEN_ROOM);
-
-        if (write_open(wishes, &writer)) {
-            code = line_send_first(line, bytes, writer_length(&writer), most_ns);
-        } else {
-            (void)complain("the names are too long, or too many");
-            code = LINE_BROKEN;
-        }
-    }
-    free(bytes);
-    return code;
+    if (message == NULL)
+        return ZCRP_ERROR_MEMORY;
+    struct writer writer = writer_of(message->buffer, OPEN_ROOM);
+    if (write_open(wishes, &writer))
+        return line_send_first(line, message, writer_length(&writer), most_ns);
+    zcrp_free_msg(message);
+    (void)complain("the names are too long, or too many");
+    return LINE_BROKEN;
 }
 
 static int read_ready(const struct session_wishes *wishes, const struct zcrp_msg *message)
@@ -183,15 +178,17 @@ static bool read_open(struct session *session, const struct session_rules *rules
 static int answer(struct line *line, const struct session_rules *rules,
                   const struct session *session)
 {
-    uint8_t bytes[TEXT_MOST + 64];
-    struct writer writer = writer_of(bytes, sizeof(bytes));
+    struct zcrp_msg *message = zcrp_alloc_msg(TEXT_MOST + 64);
     struct record record = {.kind = RECORD_READY};
 
+    if (message == NULL)
+        return ZCRP_ERROR_MEMORY;
+    struct writer writer = writer_of(message->buffer, message->message_size);
     if (rules->proof != NULL)
         memcpy(record.ready.proof, rules->proof, PROOF_BYTES);
     record.ready.error = text_of(session->error);
     (void)record_encode(&writer, &record);
-    return line_send_first(line, bytes, writer_length(&writer), answer_ns);
+    return line_send_first(line, message, writer_length(&writer), answer_ns);
 }
 
 void session_drop(struct session *session)

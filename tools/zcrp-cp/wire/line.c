@@ -106,15 +106,10 @@ static void drop(struct zcrp_msg *message)
     zcrp_free_msg(message);
 }
 
-int line_send_first(struct line *line, const void *bytes, size_t length, int64_t most_ns)
+int line_send_first(struct line *line, struct zcrp_msg *message, size_t length, int64_t most_ns)
 {
-    struct zcrp_msg *message = zcrp_alloc_msg(length);
-    int code = message != NULL ? 0 : ZCRP_ERROR_MEMORY;
+    int code = zcrp_submit(line->sender, message, length);
 
-    if (message != NULL) {
-        memcpy(message->buffer, bytes, length);
-        code = zcrp_submit(line->sender, message, length);
-    }
     if (code == 0)
         code = line_wait(line, message, most_ns);
     drop(message);

@@ -73,9 +73,9 @@ bool line_is_over(int code);
 /* Complains of what a wait returned. LINE_FAILED, or LINE_STOPPED without a complaint. */
 enum line_end line_complain(struct line *line, int code);
 
-/* One message of records to the other end or from it, at the start of a copy. The message is freed
- * with zcrp_free_msg; NULL: *code says why. */
-int line_send_first(struct line *line, const void *bytes, size_t length, int64_t most_ns);
+/* One message of records to the other end, which is freed in any case, or from it, to be freed with
+ * zcrp_free_msg, at the start of a copy. NULL: *code says why. */
+int line_send_first(struct line *line, struct zcrp_msg *message, size_t length, int64_t most_ns);
 struct zcrp_msg *line_receive_first(struct line *line, int64_t most_ns, int *code);
 
 /* Messages that are posted before they come, in a ring: requests, for the source. */
