@@ -42,14 +42,6 @@ static void mount_proc(void)
         (void)mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL);
 }
 
-static void read_nothing(void)
-{
-    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-    if (nothing >= 0)
-        dup2(nothing, STDIN_FILENO);
-}
-
 static _Noreturn void become(char **command, const struct ends *ends, int end)
 {
     if (setns(ends->namespace[end], CLONE_NEWNET) < 0) {
@@ -73,10 +65,14 @@ static _Noreturn void begin(char **command, const struct ends *ends, int end, co
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     close(go[1]);
-    if (end == END_B)
-        read_nothing();
-    else if (read(go[0], &byte, 1) != 1)
+    if (end == END_B) {
+        int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+        if (nothing >= 0)
+            dup2(nothing, STDIN_FILENO);
+    } else if (read(go[0], &byte, 1) != 1) {
         _exit(EXIT_FAILURE);
+    }
     become(command, ends, end);
 }
 

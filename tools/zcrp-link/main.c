@@ -115,17 +115,12 @@ static void wait_for_end(struct run *run, int first, instant until)
         carry(run, until);
 }
 
-static void wait_for_a(struct run *run)
-{
-    while (run->interrupted == 0 && !run->commands.is_over[END_A])
-        carry(run, NEVER);
-}
-
 static void let_run(struct run *run)
 {
     if (wait_for_b(run)) {
         commands_go(&run->commands);
-        wait_for_a(run);
+        while (run->interrupted == 0 && !run->commands.is_over[END_A])
+            carry(run, NEVER);
         if (run->interrupted == 0)
             wait_for_end(run, END_B, clock_now_ns() + run->options->linger);
     }

@@ -181,14 +181,6 @@ static int check(const struct options *options)
     return 0;
 }
 
-static void fill_in(struct options *options)
-{
-    for (int end = 0; end < ENDS; end++) {
-        if (options->conditions[end].reorder_by == 0)
-            options->conditions[end].reorder_by = REORDER_BY;
-    }
-}
-
 int options_parse(struct options *options, int argc, char **argv)
 {
     int first = argc;
@@ -199,6 +191,9 @@ int options_parse(struct options *options, int argc, char **argv)
         return status;
     if (check(options) < 0)
         return -1;
-    fill_in(options);
+    for (int end = 0; end < ENDS; end++) {
+        if (options->conditions[end].reorder_by == 0)
+            options->conditions[end].reorder_by = REORDER_BY;
+    }
     return read_commands(options, first, argc, argv);
 }

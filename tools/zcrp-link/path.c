@@ -130,13 +130,6 @@ static void pass(struct path *path, struct packet *packet, instant leaves)
         put_under_way(path, packet, packet->due > due ? packet->due : due);
 }
 
-static void count_queued(struct path *path, duration queued)
-{
-    path->counts.queued += queued;
-    if (queued > path->counts.queued_most)
-        path->counts.queued_most = queued;
-}
-
 void path_enter(struct path *path, instant now, struct packet *packet)
 {
     const struct conditions *c = &path->conditions;
@@ -150,7 +143,9 @@ void path_enter(struct path *path, instant now, struct packet *packet)
         packets_put(path->packets, packet);
         return;
     }
-    count_queued(path, leaves - now);
+    path->counts.queued += leaves - now;
+    if (leaves - now > path->counts.queued_most)
+        path->counts.queued_most = leaves - now;
     if (loss_next(&path->loss)) {
         path->counts.lost++;
         packets_put(path->packets, packet);

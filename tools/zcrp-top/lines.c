@@ -108,25 +108,6 @@ static int compare_rates(const void *one, const void *other)
     return (a->first->number > b->first->number) - (a->first->number < b->first->number);
 }
 
-static bool is_other_line(const struct line *line, const struct seen *seen, bool wants_entities)
-{
-    return wants_entities || compare_peers(&line->first, &seen) != 0;
-}
-
-static void fill(struct lines *lines, const struct seen *const *order, const struct sample *before,
-                 const struct sample *now, bool wants_entities)
-{
-    struct line *line = NULL;
-
-    for (size_t i = 0; i < now->count; i++) {
-        if (line == NULL || is_other_line(line, order[i], wants_entities)) {
-            line = &lines->line[lines->count++];
-            *line = (struct line){.first = order[i]};
-        }
-        add(line, sample_find(before, order[i]), order[i], now, now->at_ns - before->at_ns);
-    }
-}
-
 int lines_make(struct lines *lines, const struct sample *before, const struct sample *now,
                bool wants_entities)
 {
@@ -141,7 +122,14 @@ int lines_make(struct lines *lines, const struct sample *before, const struct sa
     for (size_t i = 0; i < now->count; i++)
         order[i] = &now->seen[i];
     qsort(order, now->count, sizeof(*order), compare_peers);
-    fill(lines, order, before, now, wants_entities);
+    struct line *line = NULL;
+    for (size_t i = 0; i < now->count; i++) {
+        if (line == NULL || wants_entities || compare_peers(&line->first, &order[i]) != 0) {
+            line = &lines->line[lines->count++];
+            *line = (struct line){.first = order[i]};
+        }
+        add(line, sample_find(before, order[i]), order[i], now, now->at_ns - before->at_ns);
+    }
     for (size_t i = 0; i < lines->count; i++) {
         lines->out_bytes += lines->line[i].out_bytes;
         lines->in_bytes += lines->line[i].in_bytes;

@@ -187,18 +187,15 @@ static int reach_with_keys(struct near *near, const char *host, uint16_t port,
     return code == 0 ? 0 : -1;
 }
 
-static int reach_server(struct near *near)
+/* By the remote shell, or at a server. */
+static int reach_far(struct near *near)
 {
     uint16_t port = (uint16_t)(near->options->port > 0 ? near->options->port : PORT_OF_SERVERS);
-
-    return reach_with_keys(near, near->far.host, port, meeting_server_keys(near->options->keys));
-}
-
-static int reach_remote(struct near *near)
-{
-    uint16_t port;
     bool is_one_host;
 
+    if (near->far.kind == LOCATION_SERVER)
+        return reach_with_keys(near, near->far.host, port,
+                               meeting_server_keys(near->options->keys));
     meeting_make(&near->meeting, (uint16_t)near->options->port);
     if (remote_start(&near->remote, near->options->rsh, near->far.login,
                      near->options->far_program) != 0 ||
@@ -253,32 +250,6 @@ static int copy(struct near *near)
     return status;
 }
 
-static int connect_and_copy(struct near *near)
-{
-    int code = near->far.kind == LOCATION_SERVER ? reach_server(near) : reach_remote(near);
-
-    if (code == 0)
-        return copy(near);
-    if (near->was_refused)
-        return STATUS_SOME_FAILED;
-    return atomic_load(&was_interrupted) ? STATUS_INTERRUPTED : STATUS_BROKEN;
-}
-
-static void set_progress(struct near *near)
-{
-    const struct options *options = near->options;
-
-    near->progress = (struct progress){
-        .is_quiet = options->is_quiet,
-        .is_verbose = options->is_verbose,
-        .is_dry_run = options->is_dry_run,
-        .wants_stats = options->wants_stats,
-        .interval_ns = options->interval_ns,
-        .is_source = near->is_source,
-    };
-    progress_start(&near->progress);
-}
-
 int near_run(const struct options *options, int count, char **words)
 {
     static struct near near = {.place = {.directory = -1}, .remote = {.in = -1, .out = -1}};
@@ -286,14 +257,26 @@ int near_run(const struct options *options, int count, char **words)
 
     near.options = options;
     if (take_words(&near, count, words) == 0) {
-        set_progress(&near);
+        near.progress = (struct progress){
+            .is_quiet = options->is_quiet,
+            .is_verbose = options->is_verbose,
+            .is_dry_run = options->is_dry_run,
+            .wants_stats = options->wants_stats,
+            .interval_ns = options->interval_ns,
+            .is_source = near.is_source,
+        };
+        progress_start(&near.progress);
         catch_signals();
         if (open_here(&near) != 0)
             status = STATUS_SOME_FAILED;
         else if (crew_init(&near.crew) != 0)
             status = complain("cannot start threads: %s", strerror(errno)) + 1 + STATUS_BROKEN;
+        else if (reach_far(&near) == 0)
+            status = copy(&near);
+        else if (near.was_refused)
+            status = STATUS_SOME_FAILED;
         else
-            status = connect_and_copy(&near);
+            status = atomic_load(&was_interrupted) ? STATUS_INTERRUPTED : STATUS_BROKEN;
         remote_end(&near.remote);
     }
     if (near.crew.thread_count > 0)

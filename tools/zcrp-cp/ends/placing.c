@@ -225,28 +225,19 @@ int placing_entry(struct copy_target *target, struct wanted *wanted)
 
 /* ---- small files ---- */
 
-static bool write_whole(int fd, struct text content)
-{
-    size_t done = 0;
-
-    while (done < content.length) {
-        ssize_t count = pwrite(fd, content.bytes + done, content.length - done, (off_t)done);
-
-        if (count < 0)
-            return false;
-        done += (size_t)count;
-    }
-    return ftruncate(fd, (off_t)content.length) == 0;
-}
-
 static int write_small(struct copy_target *target, struct wanted *wanted, struct text content)
 {
     struct partial partial;
+    size_t done = 0;
+    ssize_t count = 0;
     int code;
 
     if (partial_open(&partial, target->wishes->directory, wanted->entry.path.bytes) != 0)
         return target_fail_errno(target, wanted, "cannot be made at the target");
-    if (!write_whole(partial.fd, content) || partial_finish(&partial, &wanted->entry) != 0) {
+    for (; count >= 0 && done < content.length; done += (size_t)count)
+        count = pwrite(partial.fd, content.bytes + done, content.length - done, (off_t)done);
+    if (count < 0 || ftruncate(partial.fd, (off_t)content.length) != 0 ||
+        partial_finish(&partial, &wanted->entry) != 0) {
         code = target_fail_errno(target, wanted, "cannot be written");
         partial_discard(&partial);
     } else {

@@ -90,15 +90,6 @@ static void tell(const struct client *client, const char *what)
     (void)fflush(client->server->log);
 }
 
-static const char *explain(const struct client *client, enum line_end end)
-{
-    if (end == LINE_FINE)
-        return "";
-    if (end == LINE_FAILED)
-        return complain_last();
-    return client->gives_way ? "it gave way to another client" : "the server ended";
-}
-
 static void run(struct client *client, struct session *session)
 {
     struct progress progress = {.only_counts = true};
@@ -107,7 +98,10 @@ static void run(struct client *client, struct session *session)
 
     progress_start(&progress);
     enum line_end end = session_run(session, &client->line, &client->crew, &progress);
-    const char *why = explain(client, end);
+    const char *why = end == LINE_FINE     ? ""
+                      : end == LINE_FAILED ? complain_last()
+                      : client->gives_way  ? "it gave way to another client"
+                                           : "the server ended";
     (void)snprintf(line, sizeof(line),
                    "%s: %" PRIu64 " copied, %" PRIu64 " there already, %" PRIu64 " failed, %" PRIu64
                    " bytes in %.2f s%s%s",
@@ -173,22 +167,9 @@ static uint64_t moved(struct zcrp_entity *entity)
     return zcrp_stats(entity, &stats) == 0 ? stats.messages + stats.bytes_arrived : 0;
 }
 
-/* Has it been idle for longer than it may? One that connects says at once what it wants, unless it
- * has given up while it waited in the listener. */
-static bool is_idle(struct client *client, int64_t now, int64_t idle_ns)
-{
-    int64_t most_ns = atomic_load(&client->is_heard) ? idle_ns : idle_ns / UNHEARD_SHARE;
-
-    uint64_t all = moved(client->line.sender) + moved(client->line.receiver);
-
-    if (all != client->moved)
-        client->active_ns = now;
-    client->moved = all;
-    return now - client->active_ns >= most_ns;
-}
-
 /* Looks at all clients. The one that has been idle for the longest time; NULL: none has for long
- * enough, or one gives way already. Under the lock. */
+ * enough, or one gives way already. One that connects says at once what it wants, unless it has
+ * given up while it waited in the listener. Under the lock. */
 static struct client *find_idle(struct server *server)
 {
     struct client *idle = NULL;
@@ -201,7 +182,12 @@ static struct client *find_idle(struct server *server)
         if (client == NULL)
             continue;
         gives_way = gives_way || client->gives_way;
-        if (is_idle(client, now, server->idle_ns) &&
+        uint64_t all = moved(client->line.sender) + moved(client->line.receiver);
+        int64_t most_ns = server->idle_ns / (atomic_load(&client->is_heard) ? 1 : UNHEARD_SHARE);
+        if (all != client->moved)
+            client->active_ns = now;
+        client->moved = all;
+        if (now - client->active_ns >= most_ns &&
             (idle == NULL || client->active_ns < idle->active_ns))
             idle = client;
     }

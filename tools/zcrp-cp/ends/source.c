@@ -466,14 +466,7 @@ static int note_outcome(struct source *source, const struct record *record)
     return 0;
 }
 
-static int write_end(struct source *source, const struct record *request, struct writer *writer)
-{
-    (void)source, (void)request;
-    (void)record_encode(writer, &(struct record){.kind = RECORD_END});
-    return 0;
-}
-
-/* Answers a request by a message of records. */
+/* Answers a request by a message of records; NULL: of END alone. */
 static int answer_by(struct source *source, const struct record *request,
                      int (*write_records)(struct source *, const struct record *, struct writer *))
 {
@@ -484,7 +477,10 @@ static int answer_by(struct source *source, const struct record *request,
         return code;
     struct writer writer =
         writer_of(message->buffer, request->kind == RECORD_PACK ? PACK_ROOM : ANSWER_ROOM);
-    code = write_records(source, request, &writer);
+    if (write_records != NULL)
+        code = write_records(source, request, &writer);
+    else
+        (void)record_encode(&writer, &(struct record){.kind = RECORD_END});
     if (code == 0)
         return outbox_send(&source->answers, message, writer_length(&writer));
     zcrp_free_msg(message);
@@ -512,7 +508,7 @@ static int answer(struct source *source, const struct record *record)
         return note_outcome(source, record);
     case RECORD_BYE:
         source->is_over = true; /* also if the target is gone by now */
-        return answer_by(source, record, write_end);
+        return answer_by(source, record, NULL);
     default:
         return refuse();
     }

@@ -228,20 +228,12 @@ static struct awaited *take_next(struct awaiting *awaiting, int64_t most_ns, int
 
 /* ---- the list ---- */
 
-/* How much of a path's beginning the user's own name replaces. */
-static size_t replaced(struct text name, struct text path)
-{
-    const char *slash = memchr(path.bytes, '/', path.length);
-
-    if (name.length == 0)
-        return 0;
-    return slash != NULL ? (size_t)(slash - path.bytes) : path.length;
-}
-
 /* `name`, if it is not "", in place of the path's first one. */
 static struct wanted *make_wanted(const struct list_entry *entry, uint32_t number, struct text name)
 {
-    size_t cut = replaced(name, entry->path);
+    const char *slash = memchr(entry->path.bytes, '/', entry->path.length);
+    size_t first = slash != NULL ? (size_t)(slash - entry->path.bytes) : entry->path.length;
+    size_t cut = name.length > 0 ? first : 0;
     size_t path = name.length + entry->path.length - cut, link = entry->link.length;
     struct wanted *wanted = calloc(1, sizeof(*wanted) + path + link + 2);
 
@@ -326,30 +318,6 @@ static struct wanted *take_wanted(struct copy_target *target)
     return wanted;
 }
 
-/* Others than blocks are dealt with at once; they leave the ring when they are at its front. */
-static void tidy(struct copy_target *target)
-{
-    while (target->awaiting.come > 0) {
-        uint8_t kind = awaiting_at(&target->awaiting, 0)->kind;
-
-        if (kind == RECORD_SEND || kind == RECORD_CLOSE)
-            return;
-        awaiting_drop(&target->awaiting, 1);
-    }
-}
-
-static int on_answer(struct copy_target *target, struct awaited *awaited)
-{
-    if (awaited->code != 0 && awaited->kind != RECORD_SEND)
-        return awaited->code;
-    if (awaited->kind == RECORD_LIST)
-        return on_list(target, awaited);
-    if (awaited->kind != RECORD_BYE)
-        return placing_on_answer(target, awaited);
-    target->is_over = true;
-    return 0;
-}
-
 /* ---- how much is asked for ---- */
 
 /* May more be asked for now? */
@@ -365,26 +333,8 @@ static bool has_allowance(const struct copy_target *target)
     return (double)target->asked <= seconds * (double)bytes_per_s;
 }
 
-/* One step of one of the files that are open. */
-static int advance_any(struct copy_target *target, bool *did)
-{
-    int code = 0;
-
-    *did = false;
-    for (int i = 0; i < TARGET_FILES && !*did && code == 0; i++) {
-        if (target->is_open[i])
-            code = placing_advance(target, &target->open[i], did);
-    }
-    return code;
-}
-
-static bool pack_is_due(const struct copy_target *target)
-{
-    return target->pack_count == PACK_FILES || target->pack_bytes + PACKED_MOST > PACK_BYTES ||
-           (target->pack_count > 0 && target->queued == 0);
-}
-
-/* Asks for as much as may be under way. */
+/* Asks for as much as may be under way: a step of a file that is open, then the pack when it is
+ * due, then the next entry of the list. */
 static int fill(struct copy_target *target)
 {
     int code = request_list(target);
@@ -392,10 +342,14 @@ static int fill(struct copy_target *target)
     while (code == 0 && has_allowance(target)) {
         bool did = false;
 
-        code = advance_any(target, &did);
+        for (int i = 0; i < TARGET_FILES && !did && code == 0; i++) {
+            if (target->is_open[i])
+                code = placing_advance(target, &target->open[i], &did);
+        }
         if (code != 0 || did)
             continue;
-        if (pack_is_due(target))
+        if (target->pack_count == PACK_FILES || target->pack_bytes + PACKED_MOST > PACK_BYTES ||
+            (target->pack_count > 0 && target->queued == 0))
             code = placing_request_pack(target);
         else if (target->queued > 0 && target->open_count < TARGET_FILES)
             code = placing_entry(target, take_wanted(target));
@@ -415,28 +369,34 @@ static bool is_done(const struct copy_target *target)
            target->open_count == 0 && target->pack_count == 0 && target->awaiting.count == 0;
 }
 
-static int say_bye(struct copy_target *target)
-{
-    int code = placing_finish_directories(target, true);
-
-    if (code == 0 && awaiting_add(&target->awaiting, RECORD_BYE, ANSWER_ROOM, &code) != NULL)
-        code = target_request(target, &(struct record){.kind = RECORD_BYE});
-    return code == 0 ? flush(target) : code;
-}
-
-/* Waits for one answer. With a rate, not for long: time alone allows to ask for more. */
+/* Waits for one answer. With a rate, not for long: time alone allows to ask for more. Others than
+ * blocks are dealt with at once, and leave the ring when they are at its front. */
 static int take_answer(struct copy_target *target)
 {
+    struct awaiting *awaiting = &target->awaiting;
     int64_t most_ns = target->wishes->rate > 0 && target->in_flight < WINDOW_BYTES ? 5000000 : -1;
     int code;
 
-    if (target->awaiting.come == target->awaiting.count && most_ns < 0)
+    if (awaiting->come == awaiting->count && most_ns < 0)
         most_ns = 1000000;
-    struct awaited *awaited = take_next(&target->awaiting, most_ns, &code);
+    struct awaited *awaited = take_next(awaiting, most_ns, &code);
     if (awaited == NULL)
         return code == ZCRP_ERROR_TIMEOUT ? 0 : code;
-    code = on_answer(target, awaited);
-    tidy(target);
+    if (awaited->code != 0 && awaited->kind != RECORD_SEND)
+        code = awaited->code;
+    else if (awaited->kind == RECORD_LIST)
+        code = on_list(target, awaited);
+    else if (awaited->kind == RECORD_BYE)
+        target->is_over = true;
+    else
+        code = placing_on_answer(target, awaited);
+    while (awaiting->come > 0) {
+        uint8_t kind = awaiting_at(awaiting, 0)->kind;
+
+        if (kind == RECORD_SEND || kind == RECORD_CLOSE)
+            break;
+        awaiting_drop(awaiting, 1);
+    }
     return code;
 }
 
@@ -450,7 +410,11 @@ static int copy(struct copy_target *target)
             code = take_answer(target);
     }
     if (code == 0)
-        code = say_bye(target);
+        code = placing_finish_directories(target, true);
+    if (code == 0 && awaiting_add(&target->awaiting, RECORD_BYE, ANSWER_ROOM, &code) != NULL)
+        code = target_request(target, &(struct record){.kind = RECORD_BYE});
+    if (code == 0)
+        code = flush(target);
     while (code == 0 && !target->is_over)
         code = take_answer(target);
     return code;

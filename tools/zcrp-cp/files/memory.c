@@ -128,44 +128,22 @@ static void touch(const struct task *task)
                   MADV_POPULATE_WRITE);
 }
 
-/* The data stays in the file. To unmap it is a sixteenth of a copy's work, and would else be done
- * in one piece in the end, by one thread. */
-static void let_go(const struct task *task)
+static void run(const struct task *task)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
-    if ((uintptr_t)task->memory % page == 0)
-        (void)madvise(task->memory, task->bytes, MADV_DONTNEED);
-}
-
-static void hash(const struct task *task)
-{
-    for (size_t at = 0, i = 0; at < task->bytes; at += task->leaf, i++) {
+    if (task->leaf == 0)
+        touch(task);
+    for (size_t at = 0, i = 0; task->leaf > 0 && at < task->bytes; at += task->leaf, i++) {
         size_t rest = task->bytes - at;
 
         crew_hash(task->memory + at, rest < task->leaf ? rest : task->leaf,
                   task->hashes + i * HASH_BYTES);
     }
-}
-
-static void run(const struct task *task)
-{
-    if (task->leaf == 0)
-        touch(task);
-    else
-        hash(task);
-    if (task->lets_go)
-        let_go(task);
-}
-
-static struct task *take(struct crew *crew)
-{
-    struct task *task = crew->first;
-
-    crew->first = task->next;
-    if (crew->first == NULL)
-        crew->last = &crew->first;
-    return task;
+    /* The data stays in the file. To unmap it is a sixteenth of a copy's work, and would else be
+     * done in one piece in the end, by one thread. */
+    if (task->lets_go && (uintptr_t)task->memory % page == 0)
+        (void)madvise(task->memory, task->bytes, MADV_DONTNEED);
 }
 
 static void *work(void *context)
@@ -175,11 +153,15 @@ static void *work(void *context)
     (void)pthread_setname_np(pthread_self(), "zcrp-cp crew");
     pthread_mutex_lock(&crew->lock);
     while (!crew->is_over) {
-        if (crew->first == NULL) {
+        struct task *task = crew->first;
+
+        if (task == NULL) {
             pthread_cond_wait(&crew->added, &crew->lock);
             continue;
         }
-        struct task *task = take(crew);
+        crew->first = task->next;
+        if (crew->first == NULL)
+            crew->last = &crew->first;
         pthread_mutex_unlock(&crew->lock);
         run(task);
         pthread_mutex_lock(&crew->lock);

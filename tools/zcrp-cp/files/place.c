@@ -235,11 +235,6 @@ int place_open_directory(int directory, const char *path)
                          : beneath_open(directory, path, O_RDONLY | O_DIRECTORY, 0);
 }
 
-static int make_directory(int directory, const char *path)
-{
-    return directory < 0 ? mkdir(path, DIRECTORY_MODE) : beneath_make_directory(directory, path);
-}
-
 /* Opens the directory that `path` is in; *name is its last name. Ends with -1 and errno. */
 static int open_parent(int directory, const char *path, const char **name)
 {
@@ -269,10 +264,13 @@ static const char *refuse_name(int folder, const char *name)
     return S_ISREG(status.st_mode) ? NULL : "it is neither a file nor a directory";
 }
 
-static const char *open_name(struct place *place, int directory, const char *path)
+/* The user's own link to a file is followed, to the file that is replaced then. A stranger's below
+ * a server's directory is not. */
+static const char *open_new_name(struct place *place, int directory, const char *path)
 {
+    char *real = directory < 0 ? realpath(path, NULL) : NULL;
     const char *name;
-    int folder = open_parent(directory, path, &name);
+    int folder = open_parent(directory, real != NULL ? real : path, &name);
     const char *why = folder >= 0 ? refuse_name(folder, name) : strerror(errno);
 
     if (why == NULL) {
@@ -281,16 +279,6 @@ static const char *open_name(struct place *place, int directory, const char *pat
     } else {
         place_close(folder);
     }
-    return why;
-}
-
-/* The user's own link to a file is followed, to the file that is replaced then. A stranger's below
- * a server's directory is not. */
-static const char *open_new_name(struct place *place, int directory, const char *path)
-{
-    char *real = directory < 0 ? realpath(path, NULL) : NULL;
-    const char *why = open_name(place, directory, real != NULL ? real : path);
-
     free(real);
     return why;
 }
@@ -314,7 +302,9 @@ const char *place_open(struct place *place, int directory, const char *path, enu
     if (errno == ENOENT && (has_slash || kind == PLACE_CONTENTS)) {
         if (is_dry_run)
             return NULL;
-        if (make_directory(directory, trimmed) == 0 || errno == EEXIST)
+        int made = directory < 0 ? mkdir(trimmed, DIRECTORY_MODE)
+                                 : beneath_make_directory(directory, trimmed);
+        if (made == 0 || errno == EEXIST)
             place->directory = place_open_directory(directory, trimmed);
     } else if (kind == PLACE_NAME && !has_slash &&
                (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) {
