@@ -1,10 +1,16 @@
 #include "ends.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/complain.h"
@@ -15,6 +21,111 @@ static const char *const address[ENDS] = {"198.18.0.1", "198.18.0.2"};
 const char *ends_address(int end)
 {
     return address[end];
+}
+
+/* What the kernel sends waits so many packets for the relay, besides the link's own queue. In a
+ * user namespace this may not be changed; then it is the kernel's 500. */
+enum { BACKLOG_PACKETS = 10000 };
+
+static struct ifreq request_for(const char *interface)
+{
+    struct ifreq request = {0};
+
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", interface);
+    return request;
+}
+
+static void set_address(struct sockaddr *where, const char *text)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET};
+
+    inet_pton(AF_INET, text, &in.sin_addr);
+    memcpy(where, &in, sizeof in);
+}
+
+/* One change to an interface, through any socket. */
+static int change(int any, unsigned long what, struct ifreq *request)
+{
+    if (ioctl(any, what, request) == 0)
+        return 0;
+    return complain("cannot set up the interface %s: %s", request->ifr_name, strerror(errno));
+}
+
+static int bring_up(int any, const char *interface)
+{
+    struct ifreq request = request_for(interface);
+
+    if (change(any, SIOCGIFFLAGS, &request) < 0)
+        return -1;
+    request.ifr_flags = (short)(request.ifr_flags | IFF_UP);
+    return change(any, SIOCSIFFLAGS, &request);
+}
+
+static int configure(int any, int end, uint64_t bytes)
+{
+    struct ifreq where = request_for(name[end]);
+    struct ifreq mask = request_for(name[end]);
+    struct ifreq mtu = request_for(name[end]);
+    struct ifreq backlog = request_for(name[end]);
+
+    set_address(&where.ifr_addr, address[end]);
+    set_address(&mask.ifr_netmask, "255.255.255.252");
+    mtu.ifr_mtu = (int)bytes;
+    backlog.ifr_qlen = BACKLOG_PACKETS;
+    (void)ioctl(any, SIOCSIFTXQLEN, &backlog);
+    if (change(any, SIOCSIFMTU, &mtu) < 0 || change(any, SIOCSIFADDR, &where) < 0 ||
+        change(any, SIOCSIFNETMASK, &mask) < 0)
+        return -1;
+    return bring_up(any, "lo") < 0 || bring_up(any, name[end]) < 0 ? -1 : 0;
+}
+
+/* The link speaks IPv4. The kernel's own greetings in IPv6 would be packets that nobody sent. Where
+ * there is no IPv6, there is nothing to forbid. */
+static void forbid_ipv6(void)
+{
+    int file = open("/proc/sys/net/ipv6/conf/default/disable_ipv6", O_WRONLY | O_CLOEXEC);
+
+    if (file < 0)
+        return;
+    if (write(file, "1", 1) < 0)
+        complain("cannot switch IPv6 off, so expect some packets of the kernel's own");
+    close(file);
+}
+
+static int open_device(void)
+{
+    int fd = open(ENDS_DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+    if (fd >= 0)
+        return fd;
+    if (errno == ENOENT || errno == ENODEV || errno == ENXIO)
+        return complain("there is no " ENDS_DEVICE
+                        " (modprobe tun; in a container give it the device, or as root "
+                        "mkdir -p /dev/net && mknod " ENDS_DEVICE " c 10 200)");
+    return complain("cannot open " ENDS_DEVICE ": %s", strerror(errno));
+}
+
+/* The interface, in the network namespace of this process: its wire, or -1 with a complaint. */
+static int open_tun(int end, uint64_t mtu)
+{
+    struct ifreq request = request_for(name[end]);
+    int fd = open_device();
+    int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int status = -1;
+
+    forbid_ipv6();
+    request.ifr_flags = IFF_TUN | IFF_NO_PI;
+    if (any < 0)
+        complain("cannot make a socket: %s", strerror(errno));
+    else if (fd >= 0 && ioctl(fd, TUNSETIFF, &request) < 0)
+        complain("cannot make the interface %s: %s", name[end], strerror(errno));
+    else if (fd >= 0)
+        status = configure(any, end, mtu);
+    if (any >= 0)
+        close(any);
+    if (status < 0 && fd >= 0)
+        close(fd);
+    return status < 0 ? -1 : fd;
 }
 
 static int enter_new_namespace(void)
@@ -29,14 +140,12 @@ static int enter_new_namespace(void)
 
 static int open_end(struct ends *ends, int end, uint64_t mtu)
 {
-    const struct tun_settings settings = {name[end], address[end], mtu};
-
     if (enter_new_namespace() < 0)
         return -1;
     ends->namespace[end] = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     if (ends->namespace[end] < 0)
         return complain("cannot open /proc/self/ns/net: %s", strerror(errno));
-    ends->tun[end] = tun_open(&settings);
+    ends->tun[end] = open_tun(end, mtu);
     return ends->tun[end] < 0 ? -1 : 0;
 }
 
