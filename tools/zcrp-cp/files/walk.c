@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,38 +24,21 @@ enum { STATUS_BLOCK = 512 };
 
 /* ---- roots ---- */
 
-/* "a/b//" -> "a/b"; "" -> "." */
-static char *trim(const char *path)
+/* Cuts `path` into the folder and the name in it, which are the root's: "a/b//" is "b" in "a",
+ * "a/." and "a/.." are what is in them. -1: no memory. */
+static int cut_path(struct root *root, const char *path)
 {
-    size_t length = strlen(path);
+    char *first = strdup(path), *second = strdup(path);
 
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    return length > 0 ? strndup(path, length) : strdup(".");
-}
+    if (first != NULL && second != NULL) {
+        const char *name = basename(first);
+        bool is_upwards = strcmp(name, "..") == 0 || strcmp(name, "/") == 0;
 
-static bool names_itself(const char *name)
-{
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || name[0] == '\0';
-}
-
-/* Cuts `path` into the folder and the name in it, which are the root's. -1: no memory. */
-static int cut_path(struct root *root, char *path)
-{
-    char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    const char *folder = path;
-
-    root->name = strdup(names_itself(name) ? "." : name);
-    if (!names_itself(name) || strcmp(name, ".") == 0) {
-        if (slash == NULL)
-            folder = ".";
-        else if (slash == path)
-            folder = "/";
-        else
-            *slash = '\0';
+        root->name = strdup(is_upwards ? "." : name);
+        root->folder = strdup(is_upwards ? path : dirname(second));
     }
-    root->folder = strdup(folder);
+    free(second);
+    free(first);
     return root->name != NULL && root->folder != NULL ? 0 : -1;
 }
 
@@ -83,21 +67,15 @@ static void free_root(struct root *root)
 int walk_add(struct walk *walk, int directory, const char *path)
 {
     struct root *roots = realloc(walk->roots, (walk->root_count + 1) * sizeof(*roots));
-    char *copy = trim(path);
 
-    if (roots != NULL)
-        walk->roots = roots;
-    if (roots == NULL || copy == NULL) {
-        free(copy);
-        errno = ENOMEM;
+    if (roots == NULL)
         return -1;
-    }
+    walk->roots = roots;
     struct root *root = &roots[walk->root_count];
     *root = (struct root){.directory = -1};
-    int code = cut_path(root, copy);
+    int code = cut_path(root, path);
     if (code == 0)
         code = open_root(walk, root, directory);
-    free(copy);
     if (code != 0) {
         int why = errno;
 
