@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "common/complain.h"
 
-enum { FAREWELL_S = 2, GOING_MS = 200 };
+enum { FAREWELL_S = 2, GOING_MS = 200, PIPE_ROOM = 64 << 10 };
 
 static const int64_t tick_ns = 100000000;
 static const int64_t last_words_ns = 1000000000;
@@ -34,21 +34,22 @@ void line_end_waits(struct line *line, enum line_stop why)
     (void)atomic_compare_exchange_strong(&line->stop, &goes, (int)why);
 }
 
-/* As line_stopped; waits for that at most `most_ms`. */
+/* As line_stopped; waits for that at most `most_ms`. What is written there meanwhile is passed
+ * over, a pipe full at a time, so that nobody can keep the line busy with it. */
 static enum line_stop look(struct line *line, int most_ms)
 {
     struct pollfd place = {.fd = line->watched, .events = POLLIN};
-    char nothing[64];
+    char nothing[PIPE_ROOM];
 
-    while (line->on_end != LINE_GOES && atomic_load(&line->stop) == LINE_GOES &&
-           poll(&place, 1, most_ms) > 0) {
+    if (line->on_end != LINE_GOES && atomic_load(&line->stop) == LINE_GOES &&
+        poll(&place, 1, most_ms) > 0) {
         ssize_t count = read(line->watched, nothing, sizeof(nothing));
 
-        if (count > 0 || (count < 0 && errno == EINTR))
-            continue;
-        line_end_waits(line, line->on_end);
-        if (line->on_end == LINE_INTERRUPTED)
-            (void)alarm(FAREWELL_S);
+        if (count == 0 || (count < 0 && errno != EINTR)) {
+            line_end_waits(line, line->on_end);
+            if (line->on_end == LINE_INTERRUPTED)
+                (void)alarm(FAREWELL_S);
+        }
     }
     return (enum line_stop)atomic_load(&line->stop);
 }
