@@ -16,54 +16,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum {
-    CACHE_LINE_BYTES = 64,
-    HUGE_PAGE_BYTES = 2 << 20,
-};
-
 /* ---- making messages ---- */
-
-static struct message *create_message(void *buffer, nlong size)
-{
-    struct message *m = malloc(sizeof(*m));
-
-    if (m == NULL)
-        return NULL;
-    *m = (struct message){
-        .public = {.buffer = buffer, .message_size = size, .buffer_size = size},
-        .code = ZCRP_ERROR_IDLE,
-    };
-    latch_reset(&m->latch);
-    latch_open(&m->latch);
-    return m;
-}
-
-/* Large buffers get large pages where the system gives them: fewer faults, fewer TLB misses. */
-static void *create_buffer(nlong size)
-{
-    bool is_huge = size >= HUGE_PAGE_BYTES;
-    size_t bytes = size > 0 ? (size_t)size : 1;
-    void *memory;
-
-    if (size > PTRDIFF_MAX ||
-        posix_memalign(&memory, is_huge ? HUGE_PAGE_BYTES : CACHE_LINE_BYTES, bytes) != 0)
-        return NULL;
-    if (is_huge)
-        (void)madvise(memory, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE);
-    return memory;
-}
 
 struct zcrp_msg *zcrp_alloc_msg(nlong size)
 {
-    void *memory = create_buffer(size);
-    struct message *m = memory == NULL ? NULL : create_message(memory, size);
+    struct message *m = message_create(size);
 
-    if (m == NULL) {
-        free(memory);
-        return NULL;
-    }
-    m->memory = memory;
-    return &m->public;
+    return m != NULL ? &m->public : NULL;
 }
 
 /* From the shared arena, if it has one with room. */
@@ -74,7 +33,7 @@ struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection, n
 
     if (connection == NULL || memory == NULL)
         return connection != NULL ? zcrp_alloc_msg(size) : NULL;
-    struct message *m = create_message(memory, size);
+    struct message *m = message_create_over(memory, size);
     if (m == NULL) {
         shared_arena_give(arena, memory);
         return NULL;
@@ -86,7 +45,7 @@ struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection, n
 
 struct zcrp_msg *zcrp_wrap_msg(void *buffer, nlong size)
 {
-    struct message *m = buffer == NULL && size > 0 ? NULL : create_message(buffer, size);
+    struct message *m = buffer == NULL && size > 0 ? NULL : message_create_over(buffer, size);
 
     if (m == NULL)
         return NULL;
@@ -114,14 +73,14 @@ void zcrp_free_msg(struct zcrp_msg *message)
 {
     struct message *m = message_of(message);
 
-    if (m == NULL || message_is_in_flight(m))
+    if (m == NULL || m->is_lent || message_is_in_flight(m))
         return;
     collection_withdraw(m);
-    if (m->arena != NULL)
+    if (m->arena != NULL) {
         shared_arena_give(m->arena, m->memory);
-    else
-        free(m->memory);
-    free(m);
+        m->memory = NULL;
+    }
+    message_destroy(m);
 }
 
 /* ---- submitting ---- */

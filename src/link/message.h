@@ -65,6 +65,7 @@ struct message {
     void *memory;               /* (c) the library's buffer, to be freed; NULL: it wraps */
     struct shared_arena *arena; /* (c) that it is of; NULL: none */
     bool is_wrapped;            /* (c) */
+    bool is_lent;               /* (c) the user may not free it; until its owner does */
     nlong seen_bytes;           /* (l) of what it wraps: it ended well with so many, */
     instant seen_at;            /* (l) having been given then; see message_is_unseen */
 
@@ -92,6 +93,13 @@ static inline const struct message *message_of_const(const struct zcrp_msg *publ
 {
     return (const struct message *)public;
 }
+
+/* A message with a buffer of its own, at a cache line's start; or over memory that the caller has.
+ * NULL: no memory. Freed by destroy, with its own buffer, if that is of no arena; it is not in
+ * flight then. */
+struct message *message_create(nlong size);
+struct message *message_create_over(void *buffer, nlong size);
+void message_destroy(struct message *m);
 
 /* Cannot fail; any thread, any time. What a parent had in flight is not in flight in its child. */
 static inline bool message_is_in_flight(const struct message *m)
