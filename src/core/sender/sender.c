@@ -203,7 +203,8 @@ static void fail_by_time(struct sender *s, instant now, enum outcome outcome)
 static void probe(struct sender *s, instant now)
 {
     s->counters.probes++;
-    ecn_path_on_timeout(&s->path.ecn);
+    if (!s->session.is_early)
+        ecn_path_on_timeout(&s->path.ecn);
     uint32_t units = path_mtu_is_in_doubt(&s->path.mtu) ? PROBE_UNITS - 1 : PROBE_UNITS;
     uint32_t data = sender_repeat_oldest(s, units);
     sender_follow_path(s, sender_path_on_timeout(&s->path, now, data));
@@ -329,14 +330,19 @@ instant sender_progress_at(const struct sender *s)
 
 bool sender_wants_ecn(const struct sender *s)
 {
-    return s->path.ecn.state != ECN_PATH_FAILED;
+    return s->path.ecn.state != ECN_PATH_FAILED && !s->session.is_early;
 }
 
 enum peer_link sender_link(const struct sender *s)
 {
     if (s->ended != OUTCOME_OK || s->phase != SENDER_OPEN)
         return LINK_ENDED;
-    return sender_session_is_paired(&s->session) ? LINK_UP : LINK_ASKING;
+    return sender_is_admitted(s) ? LINK_UP : LINK_ASKING;
+}
+
+bool sender_is_admitted(const struct sender *s)
+{
+    return sender_session_is_admitted(&s->session);
 }
 
 enum outcome sender_ended(const struct sender *s)
@@ -371,7 +377,7 @@ void sender_set_near(struct sender *s, bool is_near)
 
 struct pairing sender_pairing(const struct sender *s)
 {
-    return s->session.pairing;
+    return sender_is_admitted(s) ? s->session.pairing : (struct pairing){.session = 0};
 }
 
 struct sender_gauges sender_gauges(const struct sender *s)

@@ -118,6 +118,25 @@ bool sender_has_burst(struct sender *s);
 /* The keyring is ready, and the peer is known to have it: the session begins. */
 void sender_admit(struct sender *s, instant now);
 
+/* ---- before the peer has admitted this side ----
+ *
+ * The handshake may give credit: the peer names its first buffers before it knows who calls. So
+ * some units may leave with the last bytes of the handshake. They come to a listener that has no
+ * connection yet, and that keeps a few small datagrams for it. */
+
+enum {
+    EARLY_DATA = 1024, /* most bytes of data in a unit, */
+    EARLY_UNITS = 10,  /* and units in transit, beside those of a probe timeout (RFC 6928) */
+};
+
+/* The keyring is ready, and the peer has `count` buffers of `size` bytes. The session begins.
+ * The sender goes on looking for its peer, with the limit of time that this has, until something
+ * comes that was sealed in the session, or sender_admit. */
+void sender_admit_early(struct sender *s, instant now, uint32_t count, uint64_t size);
+
+/* Has the session begun, and is the peer known to be in it? */
+bool sender_is_admitted(const struct sender *s);
+
 /* The channel took the first `sent` datagrams of the burst; the others are sent again. */
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent);
 
@@ -170,7 +189,7 @@ bool sender_lacks_buffer(struct sender *s, uint64_t *in_session);
  * there is nothing to control but how much is in transit. */
 void sender_set_near(struct sender *s, bool is_near);
 
-/* The session that it is paired in; 0, 0: none. */
+/* The session that it is paired in, and its peer, too; 0, 0: none. */
 struct pairing sender_pairing(const struct sender *s);
 
 /* A datagram arrived on the acknowledgement channel. */

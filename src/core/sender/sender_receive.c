@@ -108,6 +108,14 @@ static void tell_persistence(struct sender *s, instant now, const struct persist
     }
 }
 
+/* Early units leave without the field. They are taken for those that arrive first. */
+static void note_ecn(struct sender *s, uint32_t arrived, bool has_ecn)
+{
+    uint32_t early = (uint32_t)lesser(s->early, arrived);
+    s->early -= early;
+    ecn_path_on_arrived(&s->path.ecn, arrived - early, has_ecn);
+}
+
 /* Congestion control is told once, however many units it is about: first what arrived, then what
  * was lost, then what was lost for long. */
 static void on_intervals(struct sender *s, instant now, const struct block_ack *ack,
@@ -130,7 +138,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
         acknowledge(s, interval, &sum);
     }
     cancel_repeats(s, &sum);
-    ecn_path_on_arrived(&s->path.ecn, units - r->in_transit.units, ack->has_ecn);
+    note_ecn(s, units - r->in_transit.units, ack->has_ecn);
     if (sum.bytes > 0) {
         sum.first = r->in_transit.base;
         sender_timer_on_progress(&s->timer, now);
@@ -445,10 +453,30 @@ static void receive_plain(struct sender *s, instant now, const uint8_t *datagram
 
 /* ---- with keys ---- */
 
+static bool may_be_admitted(const struct sender *s)
+{
+    return s->phase == SENDER_OPEN && s->ended == OUTCOME_OK && !s->session.was_paired;
+}
+
 void sender_admit(struct sender *s, instant now)
 {
-    if (s->phase == SENDER_OPEN && s->ended == OUTCOME_OK && !s->session.was_paired)
+    if (s->session.is_early) {
+        s->session.is_early = false;
+        sender_hear(s, now);
+    } else if (may_be_admitted(s)) {
         enter(s, now, s->config.keyring->pairing);
+    }
+}
+
+void sender_admit_early(struct sender *s, instant now, uint32_t count, uint64_t size)
+{
+    const struct request_run run = {.first = s->config.first_message, .count = count, .size = size};
+    uint64_t budget = s->messages.capacity * MESSAGES_OUT_AHEAD;
+    if (!may_be_admitted(s))
+        return;
+    enter(s, now, s->config.keyring->pairing);
+    s->session.is_early = true;
+    on_run(s, &run, &budget);
 }
 
 /* What was not sealed with the keys of the session changes nothing but a counter. */

@@ -174,4 +174,5 @@ void sender_session_check(const struct sender_session *s)
     CHECK((s->due & HELLO_CONFIRMS) == 0 || s->left.session != 0);
     CHECK(s->confirmations <= SESSION_CONFIRMATIONS);
     CHECK(!sender_session_is_abandoned(s) || s->question.session != s->pairing.session);
+    CHECK(!s->is_early || sender_session_is_paired(s));
 }

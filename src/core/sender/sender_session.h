@@ -24,7 +24,8 @@
  * I3  a question is due only while there is one.
  * I4  the close of the session before is due to be confirmed only if there was one, and it is
  *     confirmed again at most SESSION_CONFIRMATIONS times.
- * I5  a sender that is paired has no cookie for its own session. */
+ * I5  a sender that is paired has no cookie for its own session.
+ * I6  only a sender that is paired is early. */
 #ifndef ZCRP_CORE_SENDER_SESSION_H
 #define ZCRP_CORE_SENDER_SESSION_H
 
@@ -74,6 +75,7 @@ struct sender_session {
     bool has_closed;        /* the peer was told of the close in this session */
     bool has_shown_cookie;  /* a receiver may have bound the tag */
     bool was_paired;        /* once, in any session */
+    bool is_early;          /* paired, because the handshake gave credit: nothing was heard yet */
     bool is_cut;            /* messages were given up in this session */
     bool is_untold;         /* the receiver of the last session was left without a word */
     enum outcome unpaired;  /* why a sender that is never paired fails, as far as is known */
@@ -82,6 +84,12 @@ struct sender_session {
 static inline bool sender_session_is_paired(const struct sender_session *s)
 {
     return s->pairing.session != 0;
+}
+
+/* Is it paired, and does it know that its peer is, too? */
+static inline bool sender_session_is_admitted(const struct sender_session *s)
+{
+    return sender_session_is_paired(s) && !s->is_early;
 }
 
 /* Has the receiver left the present session? A cookie names another one (I5). The receiver gave it
@@ -173,7 +181,7 @@ enum session_hello sender_session_take_hello(struct sender_session *s, instant n
                                              uint64_t requested, bool is_closing,
                                              struct hello *hello);
 
-/* CHECKs I1 to I5. */
+/* CHECKs I1 to I6. */
 void sender_session_check(const struct sender_session *s);
 
 #endif

@@ -47,6 +47,7 @@ struct sender {
     enum sender_phase phase;
     enum outcome ended; /* with which a sender that stays, or has keys, has lost its peer; OK: it
                            has not */
+    uint32_t early;     /* units sent before the peer was heard, and not known to have arrived */
     bool has_ignored;   /* a request named messages too far ahead to be kept */
     bool is_blocked;    /* the channel took none of the last units */
     bool is_agreed;     /* both ends know of the end (sender_agree_close) */
@@ -66,7 +67,18 @@ static inline bool sender_has_finished(const struct sender *s)
 /* The unit that is to be sent next; false if there is none. */
 static inline bool sender_head(struct sender *s, struct fragment *head)
 {
-    return recovery_head(&s->recovery, s->path.size.data, head);
+    uint32_t data = s->path.size.data;
+    if (s->session.is_early && data > EARLY_DATA)
+        data = EARLY_DATA;
+    return recovery_head(&s->recovery, data, head);
+}
+
+/* Bytes that may be in transit. */
+static inline uint64_t sender_window(const struct sender *s)
+{
+    const uint64_t early = EARLY_UNITS * (EARLY_DATA + TRAILER_BYTES);
+    uint64_t window = flow_window(&s->flow);
+    return s->session.is_early && window > early ? early : window;
 }
 
 #endif

@@ -4,7 +4,7 @@ void sender_ask(struct sender *s)
 {
     if (s->config.keyring == NULL)
         sender_session_ask(&s->session, &s->secret);
-    else if (sender_session_is_paired(&s->session))
+    else if (sender_session_is_admitted(&s->session))
         sender_session_set_due(&s->session, HELLO_TELLS);
 }
 
@@ -41,7 +41,7 @@ void sender_fail(struct sender *s, instant now, enum outcome outcome)
     if (ends_with(s, outcome) && s->ended == OUTCOME_OK)
         s->ended = outcome;
     bool is_gone = outcome == OUTCOME_PEER_CLOSED || outcome == OUTCOME_RESTARTED;
-    bool is_untold = sender_session_is_paired(&s->session) && !is_gone;
+    bool is_untold = sender_session_is_admitted(&s->session) && !is_gone;
     sender_leave(s, now);
     s->session.is_untold = s->session.is_untold || is_untold;
 }

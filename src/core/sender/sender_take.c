@@ -34,7 +34,7 @@ static bool fits_window(const struct sender *s, const struct fragment *f)
     uint64_t bytes = f->source->size - f->offset;
     uint64_t units = bytes / f->length + 1;
     const struct units_in_transit *t = &s->recovery.in_transit;
-    return t->bytes + bytes + units * TRAILER_BYTES <= flow_window(&s->flow) &&
+    return t->bytes + bytes + units * TRAILER_BYTES <= sender_window(s) &&
            t->units + units <= t->capacity;
 }
 
@@ -50,7 +50,7 @@ static uint64_t call_bytes(const struct sender *s)
  * than they shall, unless one at the end of all will do. */
 static uint64_t burst_bytes(const struct sender *s, const struct fragment *f)
 {
-    uint64_t window = flow_window(&s->flow);
+    uint64_t window = sender_window(s);
     uint64_t part = fits_window(s, f) ? window : greater(call_bytes(s), window / ANSWERS);
     return lesser(lesser(s->config.burst_bytes, part), s->flow.pacing.burst);
 }
@@ -75,7 +75,7 @@ static uint64_t window_room(const struct sender *s, uint64_t window, uint64_t by
 /* Datagrams of a test of the kernel's offload: behind it there is to be room for another burst. */
 static uint64_t test_units(const struct sender *s, uint32_t segment)
 {
-    uint64_t half = window_room(s, flow_window(&s->flow), segment) / 2;
+    uint64_t half = window_room(s, sender_window(s), segment) / 2;
     return lesser(greater(half, 2), OFFLOAD_PATH_FEW);
 }
 
@@ -133,7 +133,7 @@ static uint32_t may_send(const struct sender *s, const struct burst *b, const st
     uint32_t bytes = f->length + TRAILER_BYTES;
     uint64_t units = recovery_room(&s->recovery, f);
     if (units > 0)
-        units = lesser(units, window_room(s, flow_window(&s->flow), bytes));
+        units = lesser(units, window_room(s, sender_window(s), bytes));
     if (units > 0)
         units = lesser(units, burst_room(s, b, bytes));
     return units == 0 ? 0 : (uint32_t)lesser(units, units_to_send_row(f));
@@ -142,7 +142,7 @@ static uint32_t may_send(const struct sender *s, const struct burst *b, const st
 /* May a burst begin with this unit? One that is worth its call does (flow_has_room). */
 static bool may_begin(const struct sender *s, const struct fragment *f)
 {
-    uint64_t window = flow_window(&s->flow);
+    uint64_t window = sender_window(s);
     return recovery_room(&s->recovery, f) > 0 &&
            window_room(s, window, f->length + TRAILER_BYTES) > 0 &&
            flow_has_room(&s->flow, window, s->recovery.in_transit.bytes, call_bytes(s));
@@ -156,6 +156,7 @@ static void enter_transit(struct sender *s, instant now, struct row *row)
     s->counters.units += row->count;
     s->counters.repeated += row->head.is_repeat;
     s->flow.credit -= (uint32_t)lesser(s->flow.credit, row->count);
+    s->early += s->session.is_early ? row->count : 0;
     row->seq =
         recovery_put(&s->recovery, now, &row->head, row->count, s->leaving != OFFLOAD_BURST_SINGLY);
 }
@@ -195,7 +196,7 @@ static bool should_answer(struct sender *s, const struct fragment *next)
 {
     uint64_t table = lesser(s->messages.capacity, s->recovery.in_transit.capacity);
     uint64_t parts = s->flow.pacing.rate == 0 ? ANSWERS : ANSWERS_PACED;
-    uint64_t share = flow_window(&s->flow) / parts;
+    uint64_t share = sender_window(s) / parts;
     if (s->flow.is_near) {
         share = lesser(share, NEAR_ANSWER_BYTES);
         table = lesser(table, ANSWERS * NEAR_ANSWER_UNITS);
@@ -258,7 +259,7 @@ static void write_trailers(const struct sender *s, struct burst *b, const struct
  * `is_open`: it could leave at once. */
 static void note_limits(struct sender *s, const struct fragment *next, bool is_open)
 {
-    uint64_t window = s->flow.congestion.window;
+    uint64_t window = s->session.is_early ? sender_window(s) : s->flow.congestion.window;
     uint64_t in_transit = s->recovery.in_transit.bytes;
     bool is_full = next != NULL && (in_transit + next->length + TRAILER_BYTES > window ||
                                     !flow_has_room(&s->flow, window, in_transit, call_bytes(s)));
@@ -294,7 +295,7 @@ static void leave_out(struct sender *s)
 {
     if (!left_out_is_due(&s->recovery.left_out))
         return;
-    uint64_t window = flow_window(&s->flow) / (s->path.size.data + TRAILER_BYTES);
+    uint64_t window = sender_window(s) / (s->path.size.data + TRAILER_BYTES);
     s->counters.left_out += recovery_leave_out(&s->recovery, &s->secret, window);
 }
 
@@ -397,7 +398,7 @@ static bool has_use(struct sender *s)
 /* Writes the probe of the path that is wanted; false if it would be of no use. */
 static bool take_probe(struct sender *s, instant now, struct burst *burst)
 {
-    if (!sender_session_is_paired(&s->session) ||
+    if (!sender_session_is_admitted(&s->session) ||
         (!path_mtu_wants_less(&s->path.mtu) && !has_use(s)))
         return false;
     sender_path_write_probe(&s->path, s->session.pairing, now + sender_timer_round_trip(s),

@@ -32,7 +32,7 @@ static bool needs_peer(const struct sender *s)
 
 static instant connect_at(const struct sender *s)
 {
-    if (!needs_peer(s) || s->session.was_paired)
+    if (!needs_peer(s) || (s->session.was_paired && !s->session.is_early))
         return NEVER;
     const struct refusals *r = &s->timer.refusals;
     bool is_refused = s->session.unpaired == OUTCOME_REFUSED && s->config.refusal != 0 &&
@@ -43,7 +43,7 @@ static instant connect_at(const struct sender *s)
 static instant silence_at(const struct sender *s)
 {
     const struct refusals *r = &s->timer.refusals;
-    if (!needs_peer(s) || !s->session.was_paired)
+    if (!needs_peer(s) || !s->session.was_paired || s->session.is_early)
         return NEVER;
     bool is_gone = sender_session_is_paired(&s->session) && s->config.gone != 0 &&
                    refusals_mean_gone(r, s->timer.heard, s->config.gone);
@@ -100,7 +100,7 @@ static instant probe_at(const struct sender *s)
 /* The system says that the peer is gone: it is asked, whatever is in transit. */
 static instant doubt_at(const struct sender *s)
 {
-    if (!sender_session_is_paired(&s->session) || sender_has_finished(s) || s->config.gone == 0)
+    if (!sender_session_is_admitted(&s->session) || sender_has_finished(s) || s->config.gone == 0)
         return NEVER;
     return refusals_ask_at(&s->timer.refusals, s->timer.heard, sender_timer_round_trip(s));
 }
@@ -111,7 +111,7 @@ static instant hello_at(const struct sender *s)
     bool is_wanted = s->phase == SENDER_CLOSING || needs_peer(s);
     if (!is_wanted || s->session.due != HELLO_NONE)
         return NEVER;
-    bool waits_for_keys = s->config.keyring != NULL && !sender_session_is_paired(&s->session);
+    bool waits_for_keys = s->config.keyring != NULL && !sender_session_is_admitted(&s->session);
     if (s->recovery.in_transit.units > 0 || (waits_for_keys && !sender_has_finished(s)))
         return doubt_at(s);
     bool is_new = sender_has_finished(s) && s->timer.hellos == 0;
