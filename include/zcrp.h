@@ -525,6 +525,17 @@ struct zcrp_options {
      * NATs and firewalls, which forget UDP after 30 s and more (RFC 4787 asks for two minutes).
      * Default 5 s. */
     int64_t keepalive_ns;
+
+    /* Listeners: how many buffers each connection has from its beginning, 1 .. 256, and not more
+     * than options.messages. They are posted before the program accepts the connection, and a
+     * caller with keys is told of them in the handshake. Its first messages then need no request,
+     * which saves a round trip (zcrp_connection_first). The listener takes the memory only for
+     * callers that it has admitted, of which there are options.connections at most, and each page
+     * only once something lands there. Default 0: none. */
+    uint32_t first_messages;
+
+    /* Bytes of each of these buffers, 1 .. 2^30; default 64 KiB. */
+    uint32_t first_bytes;
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.
@@ -889,6 +900,34 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_connect_sized(struct zcrp_connection **connec
  * connection's status has changed. */
 ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_sender(const struct zcrp_connection *connection);
 ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_connection *connection);
+
+/* The first messages of a connection that a listener with options.first_messages has made, counted
+ * from 0, in the order in which they were posted: message number `index` of the caller lands there.
+ * NULL: there is no such message, or zcrp_connect made the connection.
+ *
+ *     options.first_messages = 1;                      zcrp_connect(&c, host, "7000", &options, 0);
+ *     options.first_bytes = 4096;                      zcrp_submit(zcrp_connection_sender(c),
+ *     zcrp_listen(&l, NULL, "7000", &options);                     request, size);
+ *     zcrp_accept(l, &c, -1);                          zcrp_wait_for(request, -1);
+ *     m = zcrp_connection_first(c, 0);
+ *     zcrp_wait_for(m, -1);
+ *
+ * They are as if the program had posted them as the first thing of all; what it posts itself comes
+ * behind them. They may have ended before zcrp_accept returns. Wait for them, collect them, cancel
+ * them as others. They are the connection's: zcrp_free_msg leaves them alone, and
+ * zcrp_connection_close frees them, with their buffers. Until then an ended one may be read, and
+ * submitted again, with this connection. A message of the caller that is larger fails at both ends
+ * (ZCRP_ERROR_TOO_LARGE).
+ *
+ * With keys the first message to the listener arrives 2.5 round trips after zcrp_connect, as over
+ * TLS and TCP, and not after 3.5. For that the caller gives zcrp_connect a time limit of 0, and
+ * submits at once: up to 10 KiB leave with the last bytes of the handshake, when the listener is
+ * authenticated. They land once the caller is authenticated, too. If the listener refuses the
+ * caller's key, or has no room, the messages fail as they do without first messages. The library
+ * repeats what does not arrive. Without keys the first message takes 2.5 round trips in any case;
+ * first messages then save the time until the program has accepted and posted. */
+ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_first(const struct zcrp_connection *connection,
+                                                   uint32_t index);
 
 /* How the connection stands: 0 while the peer is there, ZCRP_ERROR_BUSY while it is looked for, or
  * why the connection has ended: ZCRP_ERROR_PEER_CLOSED, _SILENT, _RESTARTED, _REFUSED, ... An idle

@@ -657,6 +657,17 @@ class connection
         return message(zcrp_connection_alloc_msg(handle_, size));
     }
 
+    /* The first messages of a listener's connection (options.first_messages). It waits for the end
+     * of this one, and throws why it failed. The bytes are the connection's, and good until the
+     * close: zcrp_connection_first. */
+    std::pair<const void *, std::size_t> first(unsigned index = 0) const
+    {
+        ::zcrp_msg *m = zcrp_connection_first(handle_, index);
+
+        detail::check(zcrp_wait_for(m, -1));
+        return {m->buffer, static_cast<std::size_t>(m->length)};
+    }
+
     /* ZCRP_OK while the peer is there, or how the connection has ended. */
     int status() const noexcept
     {

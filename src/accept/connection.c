@@ -42,17 +42,17 @@ static void make_arena(struct zcrp_connection *c, uint64_t bytes)
     c->sender->transport->arena = c->receiver->transport->arena = c->arena;
 }
 
-/* Each finds the other in the engine when it starts. */
+/* Each finds the other in the engine when it starts. The first buffers are there before anything is
+ * heard, so that the first word to the peer names them. */
 static void start_halves(struct zcrp_connection *c, const struct accept_info *info)
 {
-    const struct datagram_copy *first = &info->first;
-
-    if (first->size > 0 && info->session_keys == NULL)
-        rx_hear(c->receiver, first->bytes, first->size);
+    first_messages_post(&c->first, c->receiver);
+    if (info->hello.size > 0)
+        rx_hear(c->receiver, info->hello.bytes, info->hello.size);
+    if (info->early != NULL)
+        rx_hear_early(c->receiver, info->early);
     turns_start(c->receiver);
     turns_start(c->sender);
-    if (first->size > 0 && info->session_keys != NULL)
-        rx_hear_request(c->sender, first->bytes, first->size);
 }
 
 static void drop(const struct accept_info *info)
@@ -72,6 +72,7 @@ static void destroy(struct zcrp_connection *c)
     (void)close(c->fd);
     peers_leave(c->peers, &c->peer, false);
     shared_arena_let_go(c->arena);
+    first_messages_free(&c->first);
     free(c);
 }
 
@@ -91,6 +92,9 @@ int connection_make(struct zcrp_connection **connection, const struct zcrp_optio
     int code = make_halves(c, complete, info->session_keys);
     if (code == ZCRP_OK)
         make_arena(c, complete->mapped_bytes);
+    if (code == ZCRP_OK && info->peers != NULL &&
+        !first_messages_make(&c->first, complete->first_messages, complete->first_bytes))
+        code = ZCRP_ERROR_MEMORY;
     if (code == ZCRP_OK)
         code = entity_join(c->sender);
     if (code == ZCRP_OK)
@@ -203,6 +207,13 @@ struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_connection *conne
     return connection != NULL ? connection->receiver : NULL;
 }
 
+struct zcrp_msg *zcrp_connection_first(const struct zcrp_connection *connection, uint32_t index)
+{
+    bool is_there = connection != NULL && index < connection->first.count;
+
+    return is_there ? &connection->first.message[index]->public : NULL;
+}
+
 int zcrp_connection_status(struct zcrp_connection *connection)
 {
     if (connection == NULL)
@@ -291,6 +302,7 @@ void connection_abandon(struct zcrp_connection *c)
     entity_abandon(c->receiver);
     (void)close(c->fd);
     peers_leave(c->peers, &c->peer, true);
+    first_messages_free(&c->first);
     free(c);
 }
 

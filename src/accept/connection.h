@@ -8,6 +8,7 @@
 #ifndef ZCRP_ACCEPT_CONNECTION_H
 #define ZCRP_ACCEPT_CONNECTION_H
 
+#include "first_messages.h"
 #include "handshake/tls_handshake.h"
 #include "link/entity.h"
 #include "listen.h"
@@ -21,6 +22,7 @@ struct zcrp_connection {
     struct shared_arena *arena;   /* (c) memory that the peer may map; NULL: none */
     union address peer;           /* (c) */
     struct peers *peers;          /* (c) of the listener that admitted it; NULL */
+    struct first_messages first;  /* (c) of a listener's; else none */
 };
 
 /* The peer of a connection that is to be made. */
@@ -29,8 +31,9 @@ struct accept_info {
     union address peer;
     struct peers *peers; /* held, of the listener that knows it; NULL: none does */
     struct session_keys
-        *session_keys;          /* of its handshake; NULL: that is to come, or there is none */
-    struct datagram_copy first; /* that it has sent: a hello; with keys, a request; or none */
+        *session_keys;            /* of its handshake; NULL: that is to come, or there is none */
+    struct datagram_copy hello;   /* that it has sent; none with keys */
+    struct datagram_queue *early; /* with keys, what has come for the connection; NULL: nothing */
 };
 
 /* Makes a connection. What the info has is the connection's from now on, also on failure.

@@ -147,7 +147,7 @@ static int receive(struct zcrp_listener *l, int *admitted)
     int result = listen_receive(&l->socket, hear, &callers);
     while (callers.count > 0) {
         const struct caller caller = callers.one[--callers.count].caller;
-        struct accept_info info = {.peer = caller.from, .first = callers.one[callers.count].hello};
+        struct accept_info info = {.peer = caller.from, .hello = callers.one[callers.count].hello};
         if (!peers_reserve(l->peers, &caller.from) ||
             !make_socket(l, &caller, &info, hear, &callers))
             continue;
@@ -176,15 +176,16 @@ static void send_answer(void *context, const struct caller *caller, const uint8_
 }
 
 /* Admits a caller at the end of its handshake. From then on its own socket hears what it sends.
- * What came before is heard here: it may be its first request, which is on the way when the
- * handshake ends. Whether that is genuine the connection will see. By the thread of the pending
- * handshakes alone.
+ * What came before is heard here: it may be its first request, or its first units, which are on the
+ * way when the handshake ends. Whether those are genuine the connection will see. By the thread of
+ * the pending handshakes alone.
  */
 static void on_success(void *context, const struct caller *caller,
                        struct session_keys *session_keys)
 {
     struct zcrp_listener *l = context;
-    struct accept_info info = {.peer = caller->from, .session_keys = session_keys};
+    struct datagram_queue early;
+    struct accept_info info = {.peer = caller->from, .session_keys = session_keys, .early = &early};
     int result = 0;
 
     if (!peers_reserve(l->peers, &caller->from) ||
@@ -194,20 +195,22 @@ static void on_success(void *context, const struct caller *caller,
     }
     for (int i = 0; i < HEARD_BEHIND && result == 0; i++)
         result = listen_receive(&l->socket, hear_handshake, l);
-    pending_take_early(l->pending, &info.first);
+    pending_take_early(l->pending, &early);
     admit(l, &info);
 }
 
 static int open_pending(struct zcrp_listener *l)
 {
-    const struct pending_rules rules = {.keys = l->options.keys,
-                                        .places = HANDSHAKES_MOST,
-                                        .of_host = HANDSHAKES_OF_HOST,
-                                        .at_once = HANDSHAKES_AT_ONCE,
-                                        .limit = l->options.connect_ns,
-                                        .context = l,
-                                        .send = send_answer,
-                                        .on_success = on_success};
+    const struct pending_rules rules = {
+        .keys = l->options.keys,
+        .places = HANDSHAKES_MOST,
+        .of_host = HANDSHAKES_OF_HOST,
+        .at_once = HANDSHAKES_AT_ONCE,
+        .limit = l->options.connect_ns,
+        .credit = {.count = l->options.first_messages, .size = l->options.first_bytes},
+        .context = l,
+        .send = send_answer,
+        .on_success = on_success};
 
     return rules.keys != NULL ? pending_open(&l->pending, &rules) : 0;
 }

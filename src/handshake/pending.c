@@ -17,15 +17,15 @@ enum pending_state {
 
 /* Lock letters: (c) constant from open to close, (m) the mutex, (k) the thread alone. */
 struct pending_handshake {
-    enum pending_state state;    /* (m) */
-    uint64_t peer, host;         /* (m) numbers of its address (transport/address.h) */
-    uint64_t nonce;              /* (m) of its handshake, */
-    uint32_t tag;                /* (m) and its tag */
-    instant came, served;        /* (m) when it took the place; when the thread last was with it */
-    struct caller caller;        /* (m) as heard last */
-    struct datagram_copy early;  /* (m) a request that came before its handshake had ended */
-    struct datagram_queue queue; /* (m) what has come for it */
-    struct tls_handshake *tls;   /* (k) while it is served, else (m); NULL: it has not begun */
+    enum pending_state state;     /* (m) */
+    uint64_t peer, host;          /* (m) numbers of its address (transport/address.h) */
+    uint64_t nonce;               /* (m) of its handshake, */
+    uint32_t tag;                 /* (m) and its tag */
+    instant came, served;         /* (m) when it took the place; when the thread last was with it */
+    struct caller caller;         /* (m) as heard last */
+    struct datagram_queue *early; /* (m) what came for its connection; NULL: nothing so far */
+    struct datagram_queue queue;  /* (m) what has come for it */
+    struct tls_handshake *tls;    /* (k) while it is served, else (m); NULL: it has not begun */
 };
 
 struct pending {
@@ -45,6 +45,8 @@ static void free_place(struct pending_handshake *h)
 {
     tls_handshake_destroy(h->tls);
     h->tls = NULL;
+    free(h->early);
+    h->early = NULL;
     h->state = PENDING_NONE;
 }
 
@@ -126,15 +128,33 @@ static struct pending_handshake *take_place(struct pending *p, uint64_t peer, ui
     h->nonce = d->nonce;
     h->tag = d->tag;
     h->came = h->served = now;
-    h->early.size = 0;
     h->queue.count = 0;
     return h;
 }
 
 /* ---- hearing ---- */
 
-/* A request of a caller whose handshake may have ended just now. Its connection sees later whether
- * it is genuine. */
+/* Keeps a datagram, if there is memory. A new request says all that the one before said. */
+static void keep(struct pending_handshake *h, const uint8_t *datagram, size_t size)
+{
+    enum datagram_type type = datagram_type(datagram[size - 1]);
+    struct datagram_queue *early = h->early != NULL ? h->early : calloc(1, sizeof(*early));
+
+    h->early = early;
+    if (early == NULL)
+        return;
+    for (uint32_t i = 0; type == DATAGRAM_REQUEST && i < early->count; i++) {
+        struct datagram_copy *other = &early->datagram[i];
+        if (datagram_type(other->bytes[other->size - 1]) != DATAGRAM_REQUEST)
+            continue;
+        datagram_copy_set(other, datagram, size);
+        return;
+    }
+    datagram_queue_add(early, datagram, size);
+}
+
+/* A request of a caller whose handshake may have ended just now, or a unit, for which it has credit
+ * by then. Its connection sees later whether it is genuine. */
 static void hear_early(struct pending *p, const struct caller *caller, const uint8_t *datagram,
                        size_t size)
 {
@@ -145,7 +165,7 @@ static void hear_early(struct pending *p, const struct caller *caller, const uin
         struct pending_handshake *h = &p->place[i];
         bool has_begun = h->state == PENDING_SERVED || h->tls != NULL;
         if (has_begun && h->peer == peer)
-            datagram_copy_set(&h->early, datagram, size);
+            keep(h, datagram, size);
     }
     mutex_unlock(&p->mutex);
 }
@@ -201,7 +221,7 @@ void pending_hear(struct pending *p, const struct caller *caller, const uint8_t 
     struct handshake_datagram d;
     size_t bytes;
 
-    if (type == DATAGRAM_REQUEST)
+    if ((type == DATAGRAM_REQUEST || type == DATAGRAM_UNIT) && size <= HANDSHAKE_BYTES)
         hear_early(p, caller, datagram, size);
     else if (type == DATAGRAM_HANDSHAKE &&
              handshake_decode(datagram, size, &d, &bytes) == VERDICT_OK)
@@ -210,13 +230,13 @@ void pending_hear(struct pending *p, const struct caller *caller, const uint8_t 
         hear_hello(p, caller, datagram, size);
 }
 
-void pending_take_early(struct pending *p, struct datagram_copy *early)
+void pending_take_early(struct pending *p, struct datagram_queue *early)
 {
-    early->size = 0;
+    early->count = 0;
     mutex_lock(&p->mutex);
     for (uint32_t i = 0; i < p->rules.places; i++)
-        if (p->place[i].state == PENDING_SERVED)
-            *early = p->place[i].early;
+        if (p->place[i].state == PENDING_SERVED && p->place[i].early != NULL)
+            datagram_queue_take_all(p->place[i].early, early);
     mutex_unlock(&p->mutex);
 }
 
@@ -285,6 +305,15 @@ static bool go_on(const struct pending_rules *rules, struct tls_handshake *tls,
     return true;
 }
 
+static struct tls_handshake *begin(const struct pending_rules *rules, uint32_t tag, uint64_t nonce)
+{
+    struct tls_handshake *tls = tls_handshake_create(rules->keys, false, tag, nonce);
+
+    if (tls != NULL)
+        tls_give_credit(tls->tls, rules->credit);
+    return tls;
+}
+
 /* Goes on with a handshake, for which it leaves the mutex. A host is charged for each handshake
  * that begins, and gets that back if it ends well. A handshake that has ended well, or for which
  * there was no memory, is over: its caller connects again if it has to. */
@@ -304,7 +333,7 @@ static void serve(struct pending *p, struct pending_handshake *h, instant now)
     h->state = PENDING_SERVED;
     mutex_unlock(&p->mutex);
     if (h->tls == NULL)
-        h->tls = tls_handshake_create(p->rules.keys, false, h->tag, h->nonce);
+        h->tls = begin(&p->rules, h->tag, h->nonce);
     bool has_ended = h->tls != NULL && go_on(&p->rules, h->tls, &came, &caller);
     mutex_lock(&p->mutex);
     h->state = PENDING_WAITS;

@@ -37,9 +37,10 @@ struct caller {
 struct pending_rules {
     struct zcrp_keys *keys; /* held */
     uint32_t places;
-    uint32_t of_host; /* of these */
-    uint32_t at_once; /* handshakes of one host that fail; then one each HANDSHAKE_PAUSE */
-    duration limit;   /* of a handshake */
+    uint32_t of_host;         /* of these */
+    uint32_t at_once;         /* handshakes of one host that fail; then one each HANDSHAKE_PAUSE */
+    duration limit;           /* of a handshake */
+    struct tls_credit credit; /* that each caller is given, before it is known */
     void *context;
     /* Sends a datagram to a caller. What cannot be sent is as good as lost. */
     void (*send)(void *context, const struct caller *caller, const uint8_t *datagram, size_t size);
@@ -70,8 +71,9 @@ void pending_close(struct pending *p, bool is_in_child);
 void pending_hear(struct pending *p, const struct caller *caller, const uint8_t *datagram,
                   size_t size);
 
-/* For `on_success`: the request that this caller has sent already, if any. */
-void pending_take_early(struct pending *p, struct datagram_copy *early);
+/* For `on_success`: what this caller has sent already for its connection: requests, of which the
+ * last is kept, and units for which it had credit. Nothing of it was opened yet. */
+void pending_take_early(struct pending *p, struct datagram_queue *early);
 
 /* For `on_success`: no other caller is wanted. The thread ends, and no handshake begins any more.
  */

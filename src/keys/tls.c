@@ -16,6 +16,7 @@ struct tls {
     gnutls_psk_server_credentials_t server;
     struct chain *second[2];               /* of the handshake's second level: out, in */
     uint8_t secret[2][CHAIN_SECRET_BYTES]; /* of application data: out, in */
+    struct tls_credit credit;              /* given, or of the peer's */
     bool is_peer_taken;                    /* it is, if it has the key that it has shown */
     enum tls_verdict verdict;
 };
@@ -124,6 +125,49 @@ static int on_identity(gnutls_session_t session, const char *identity, gnutls_da
     return key->data != NULL ? 0 : -1;
 }
 
+/* ---- credit ----
+ *
+ * An extension of TLS (RFC 8446, 4.2), of those for private use. The connecting side asks with an
+ * empty one in its ClientHello. The listening side answers in its EncryptedExtensions. */
+
+enum {
+    CREDIT_EXTENSION = 0xFF5A,
+    CREDIT_BYTES = 4 + 8, /* count, size */
+};
+
+/* A credit that cannot be read is none: messages then wait for a request. */
+static int on_credit(gnutls_session_t session, const unsigned char *bytes, size_t count)
+{
+    struct tls *t = gnutls_session_get_ptr(session);
+
+    if (t->h->is_connecting && count == CREDIT_BYTES)
+        t->credit = (struct tls_credit){wire_get_u32(bytes), wire_get_u64(bytes + 4)};
+    return 0;
+}
+
+/* How many bytes the extension has, INT_RET_0: it is there, and empty; 0: there is none. */
+static int write_credit(gnutls_session_t session, gnutls_buffer_t to)
+{
+    const struct tls *t = gnutls_session_get_ptr(session);
+    uint8_t bytes[CREDIT_BYTES];
+
+    if (t->h->is_connecting)
+        return GNUTLS_E_INT_RET_0;
+    if (t->credit.count == 0)
+        return 0;
+    wire_put_u32(bytes, t->credit.count);
+    wire_put_u64(bytes + 4, t->credit.size);
+    int code = gnutls_buffer_append_data(to, bytes, sizeof(bytes));
+    return code < 0 ? code : CREDIT_BYTES;
+}
+
+static int register_credit(gnutls_session_t session)
+{
+    return gnutls_session_ext_register(
+        session, "zcrp credit", CREDIT_EXTENSION, GNUTLS_EXT_TLS, on_credit, write_credit, NULL,
+        NULL, NULL, GNUTLS_EXT_FLAG_TLS | GNUTLS_EXT_FLAG_CLIENT_HELLO | GNUTLS_EXT_FLAG_EE);
+}
+
 /* ---- making ---- */
 
 static int set_shared(struct tls *t, bool is_server)
@@ -172,7 +216,9 @@ static int init(struct tls *t)
     gnutls_handshake_set_hook_function(t->session, GNUTLS_HANDSHAKE_CERTIFICATE_VERIFY,
                                        GNUTLS_HOOK_PRE, on_signature);
     gnutls_handshake_set_timeout(t->session, GNUTLS_INDEFINITE_TIMEOUT);
-    code = gnutls_priority_set(t->session, t->keys->priority);
+    code = register_credit(t->session);
+    if (code >= 0)
+        code = gnutls_priority_set(t->session, t->keys->priority);
     if (code < 0)
         return code;
     return t->keys->kind == KEYS_SHARED ? set_shared(t, is_server) : set_own(t, is_server);
@@ -207,6 +253,16 @@ void tls_destroy(struct tls *t)
     zcrp_keys_free(t->keys);
     explicit_bzero(t, sizeof(*t));
     free(t);
+}
+
+void tls_give_credit(struct tls *t, struct tls_credit credit)
+{
+    t->credit = credit;
+}
+
+struct tls_credit tls_credit(const struct tls *t)
+{
+    return t->credit;
 }
 
 /* ---- turns ---- */

@@ -37,6 +37,20 @@ struct tls *tls_create(struct zcrp_keys *keys, struct handshake *h);
 /* Wipes and frees it. NULL is fine. */
 void tls_destroy(struct tls *t);
 
+/* The listening side's first buffers, which its handshake may announce: messages 0 .. count - 1 of
+ * the connection each have `size` bytes. It does not know yet who calls. */
+struct tls_credit {
+    uint32_t count; /* 0: none is announced */
+    uint64_t size;
+};
+
+/* Announces this credit, if the other side asks for any. Before the first turn of the listening
+ * side. It crosses in the second level: sealed, and authenticated with the handshake. */
+void tls_give_credit(struct tls *t, struct tls_credit credit);
+
+/* After DONE: what the other side has announced; count 0: nothing. */
+struct tls_credit tls_credit(const struct tls *t);
+
 /* Reads what has come, and writes what is to be said. The connecting side speaks first. */
 enum tls_verdict tls_turn(struct tls *t, instant now);
 

@@ -54,6 +54,20 @@ static void fail(struct zcrp_entity *e, instant now)
     machine_fail(&e->machine, now, OUTCOME_KEYS);
 }
 
+_Static_assert(EARLY_DATA + SEAL_UNIT_BYTES + TRAILER_BYTES <= HANDSHAKE_BYTES,
+               "an early unit is no larger than a datagram of a handshake");
+_Static_assert(EARLY_UNITS + 4 <= DATAGRAM_QUEUE_MOST, "the other side keeps as many, and more");
+
+/* The other side may have given credit: then units leave behind the end of the handshake. What is
+ * to cross from memory to memory alone waits until the two have met there. */
+static void begin_early(struct zcrp_entity *sender, instant now)
+{
+    struct tls_credit credit = tls_credit(sender->keyed.handshake->tls);
+
+    if (credit.count > 0 && sender->options.channel != ZCRP_CHANNEL_MEMORY)
+        sender_admit_early(sender->machine.sender, now, credit.count, credit.size);
+}
+
 /* The handshake is over for this side: it has keys, and so has its receiver. */
 static void take_keys(struct zcrp_entity *e, instant now)
 {
@@ -70,6 +84,7 @@ static void take_keys(struct zcrp_entity *e, instant now)
         return;
     entity_touch(receiver);
     receiver_admit(receiver->machine.receiver, now);
+    begin_early(e, now);
 }
 
 static void hear_handshake(struct zcrp_entity *e, instant now, const uint8_t *datagram, size_t size)
@@ -94,7 +109,7 @@ static void drop_handshake(struct keyed *k)
 
 void keyed_on_heard(struct zcrp_entity *sender)
 {
-    if (sender->keyed.handshake != NULL && sender_link(sender->machine.sender) == LINK_UP)
+    if (sender->keyed.handshake != NULL && sender_is_admitted(sender->machine.sender))
         drop_handshake(&sender->keyed);
 }
 

@@ -57,6 +57,8 @@ static const struct range ranges[] = {
     RANGE(keepalive_ns, 1, INT64_MAX),
     RANGE(connections, 1, 1 << 20),
     RANGE(backlog, 1, 1 << 20),
+    RANGE(first_messages, 1, 256),
+    RANGE(first_bytes, 1, 1 << 30),
     RANGE(mapped_bytes, 0, UINT64_C(1) << 44), /* a process has 2^47 to map */
 };
 
@@ -162,6 +164,15 @@ static int check_circuits(const struct zcrp_aal5 *a, bool is_half)
     return ZCRP_OK;
 }
 
+static int check_first(const struct zcrp_options *o)
+{
+    if (o->first_messages <= o->messages)
+        return ZCRP_OK;
+    return reason_say(ZCRP_ERROR_ARGUMENT,
+                      "options.first_messages is %u; it has to be at most options.messages, %u",
+                      o->first_messages, o->messages);
+}
+
 /* What is left if all that the options say can be. */
 static int say_environment(void)
 {
@@ -225,6 +236,9 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
         o.congestion = ZCRP_CONGESTION_BBR;
     if (o.messages == 0)
         o.messages = 1024;
+    code = check_first(&o);
+    if (code != ZCRP_OK)
+        return code;
     if (o.window_bytes == 0)
         o.window_bytes = 32 * MEBIBYTE;
     if (o.connect_ns != 0)
@@ -243,6 +257,8 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
         o.connections = 1024;
     if (o.backlog == 0)
         o.backlog = 128;
+    if (o.first_bytes == 0)
+        o.first_bytes = 64 << 10;
     if (o.aal5.vci == 0)
         o.aal5.vci = 32;
     if (o.aal5.mtu == 0)

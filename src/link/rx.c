@@ -1,6 +1,9 @@
 #include "rx.h"
 
+#include "handshake/datagram_queue.h"
 #include "tx.h"
+
+#include <string.h>
 
 enum {
     TURN_RECEIVES = 64,
@@ -322,12 +325,60 @@ void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size)
     entity_leave(e);
 }
 
-void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size)
+/* Puts a datagram where the plan expects the next one. */
+static void fill(struct landing *l, const uint8_t *datagram, size_t size)
 {
+    const struct iovec *piece = &l->iov[l->first[0]];
+
+    l->received = 1;
+    l->bytes[0] = (uint32_t)size;
+    l->segment[0] = 0;
+    l->ecn[0] = LANDING_ECN_NONE;
+    for (; size > 0; piece++) {
+        size_t part = piece->iov_len < size ? piece->iov_len : size;
+        memcpy(piece->iov_base, datagram, part);
+        datagram += part;
+        size -= part;
+    }
+}
+
+/* Lands one datagram as if it had come from the socket just now. Locked, with the claim. */
+static void land_copy(struct zcrp_entity *e, struct workspace *w, const struct datagram_copy *copy)
+{
+    const struct transport_turn turn = {.has_memory = false};
+    struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+    struct landing *landing = &w->landing;
+
+    landing->is_near = landing->is_present = false;
+    landing->cannot_fault = e->wrapped == 0;
+    landing->is_writable = landing->cannot_fault ? NULL : memory_is_writable;
+    landing->mail = &w->mail;
+    w->mail.bytes = 0;
+    receiver_plan(e->machine.receiver, landing, 1, 1);
+    fill(landing, copy->bytes, copy->size);
+    struct peer_news news = land(e, &turn, landing, 1);
+    (void)tell_news(sender, news);
+    hear_mail(sender, &w->mail);
+}
+
+void rx_hear_early(struct zcrp_entity *e, const struct datagram_queue *early)
+{
+    struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+    struct workspace *w = early->count > 0 ? workspace_take() : NULL;
+
+    if (w == NULL)
+        return;
     entity_enter(e);
-    hear(e, request, size); /* the handshake is over */
-    tx_drain(e, SENDING_BURSTS);
+    if (claim_arrivals(e)) {
+        for (uint32_t i = 0; i < early->count; i++)
+            land_copy(e, w, &early->datagram[i]);
+        e->link->rx.is_claimed = false;
+        entity_touch(sender);
+        tx_drain(e, SENDING_BURSTS);
+        tx_drain(sender, SENDING_BURSTS);
+    }
     entity_leave(e);
+    workspace_give(w);
 }
 
 /* ---- messages as a whole ---- */

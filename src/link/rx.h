@@ -56,8 +56,11 @@ void rx_on_answer(struct zcrp_entity *e);
 /* A receiver that has joined hears a hello that arrived before it was there, and answers. */
 void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);
 
-/* A sender that has started, and whose handshake is over, hears a request that came before that. */
-void rx_hear_request(struct zcrp_entity *e, const uint8_t *request, size_t size);
+/* A connection with keys hears, at its receiver, what arrived before it was there: units, and
+ * requests for its sender. They are opened and land as if they came now. What finds no workspace is
+ * as good as lost. Nobody receives for it yet. */
+struct datagram_queue;
+void rx_hear_early(struct zcrp_entity *e, const struct datagram_queue *early);
 
 /* The engine's: something arrived. When it is to be called again; see engine_duties. */
 instant rx_on_arrival(void *client);

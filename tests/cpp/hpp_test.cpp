@@ -50,6 +50,25 @@ struct pair {
     }
 };
 
+/* What a listener's connection has from its beginning. */
+static void has_first_messages()
+{
+    zcrp::options o{};
+    o.first_messages = 1;
+    o.first_bytes = 100;
+    zcrp::listener listener("127.0.0.1", "0", o);
+    zcrp::connection there = pair::call(listener, {});
+    zcrp::message out(5);
+
+    std::memcpy(out.data(), "first", 5);
+    there.sender().submit(out);
+    zcrp::connection here = listener.accept();
+    CHECK(here.first().second == 5 && std::memcmp(here.first().first, "first", 5) == 0);
+    CHECK(code_of([&] { (void)here.first(1); }) == ZCRP_ERROR_ARGUMENT);
+    CHECK(code_of([&] { (void)there.first(); }) == ZCRP_ERROR_ARGUMENT);
+    (void)out.wait();
+}
+
 static void says_why()
 {
     zcrp::listener taken("127.0.0.1");
@@ -303,6 +322,7 @@ static void owns_endpoints()
 
 int main()
 {
+    has_first_messages();
     says_why();
     moves_containers();
     loops();

@@ -95,7 +95,14 @@ if "$build/zcrp-keys" generate psk detector "$place/detector.key" 2>"$place/said
         "$place/main-c" push "$port"
     check "push with the key" "$place/main-c" push "$port" "$place/detector.key"
     prints "detector: 65536000 bytes, the peer has closed"
+    listens c first "$place/detector.key"
+    check "call with the key" "$place/main-c" call "$port" "at once" "$place/detector.key"
+    prints "at once"
 fi
+
+listens c first
+check "call" "$place/main-c" call "$port" "without keys"
+prints "without keys"
 
 listens c drain
 check "scatter" "$place/main-cpp" scatter "$port"

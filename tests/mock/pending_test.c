@@ -45,9 +45,9 @@ void __wrap_thread_join(struct thread *t)
 /* ---- what is sent, and who is through ---- */
 
 static struct mutex mutex;
-static struct datagram_queue told;   /* (m) */
-static uint64_t told_bytes;          /* (m) */
-static struct datagram_copy request; /* that was early */
+static struct datagram_queue told;  /* (m) */
+static uint64_t told_bytes;         /* (m) */
+static struct datagram_queue early; /* what came before there was a connection */
 static _Atomic int successes;
 
 static void send_answer(void *context, const struct caller *caller, const uint8_t *datagram,
@@ -73,23 +73,32 @@ static struct caller caller_at(const char *host, uint16_t port)
     return c;
 }
 
-static void say_early(const char *host, uint8_t what)
+static void say_early(const char *host, uint8_t what, enum datagram_type type, size_t size)
 {
     const struct caller caller = caller_at(host, 1000);
-    const uint8_t said[2] = {what, datagram_last_byte(DATAGRAM_REQUEST)};
+    uint8_t said[HANDSHAKE_BYTES + 1] = {what};
 
-    pending_hear(r, &caller, said, sizeof(said));
+    said[size - 1] = datagram_last_byte(type);
+    pending_hear(r, &caller, said, size);
 }
 
-/* A handshake has ended well. Before that its caller may have sent a request, and others, too. */
+/* A handshake has ended well. Before that its caller may have sent requests and units, as many as
+ * it likes, and others, too. */
 static void on_success(void *context, const struct caller *caller,
                        struct session_keys *session_keys)
 {
     (void)context, (void)caller;
     session_keys_destroy(session_keys);
-    say_early("192.0.2.1", 77);
-    say_early("192.0.2.2", 88);
-    pending_take_early(r, &request);
+    say_early("192.0.2.1", 70, DATAGRAM_REQUEST, 2);
+    say_early("192.0.2.1", 1, DATAGRAM_UNIT, HANDSHAKE_BYTES);
+    say_early("192.0.2.1", 99, DATAGRAM_UNIT, HANDSHAKE_BYTES + 1);
+    say_early("192.0.2.2", 88, DATAGRAM_REQUEST, 2);
+    say_early("192.0.2.2", 89, DATAGRAM_UNIT, 100);
+    say_early("192.0.2.1", 98, DATAGRAM_HELLO, 100);
+    say_early("192.0.2.1", 77, DATAGRAM_REQUEST, 2);
+    for (uint8_t i = 2; i < 100; i++)
+        say_early("192.0.2.1", i, DATAGRAM_UNIT, 100);
+    pending_take_early(r, &early);
     successes++;
 }
 
@@ -312,9 +321,9 @@ static void read_told(struct tls_handshake *h)
         (void)tls_handshake_hear(h, clock_now(), came.datagram[i].bytes, came.datagram[i].size);
 }
 
-/* A caller with a good key. Of the requests that come before its handshake has ended its own is
- * kept. */
-TEST(on_success__with_the_early_request)
+/* A caller with a good key. Of what comes before its handshake has ended, its own last request is
+ * kept, and its first units, as far as there is room. */
+TEST(on_success__with_what_came_early)
 {
     const struct caller caller = caller_at("192.0.2.1", 1000);
     uint8_t datagram[HANDSHAKE_BYTES];
@@ -331,8 +340,12 @@ TEST(on_success__with_the_early_request)
     }
     assert_int_equal(h->verdict, TLS_DONE);
     tls_handshake_destroy(h);
-    assert_int_equal(request.size, 2);
-    assert_int_equal(request.bytes[0], 77);
+    assert_int_equal(early.count, DATAGRAM_QUEUE_MOST);
+    assert_int_equal(early.datagram[0].size, 2);
+    assert_int_equal(early.datagram[0].bytes[0], 77);
+    assert_int_equal(early.datagram[1].size, HANDSHAKE_BYTES);
+    for (uint8_t i = 1; i < DATAGRAM_QUEUE_MOST; i++)
+        assert_int_equal(early.datagram[i].bytes[0], i);
     assert_int_equal(pending_count(r).refused, 0);
     while (is_here("192.0.2.1", 1000, 1)) /* its place is free */
         usleep(1000);

@@ -5,9 +5,15 @@
  *     main drain PORT                  one caller; the size of each message
  *     main hub PORT PEERS [KEYS]       so many callers at once
  *     main push PORT [KEYS]
+ *     main first PORT [KEYS]           one caller; its first message
+ *     main call PORT TEXT [KEYS]
  *
  * Those that listen tell their port on standard error. */
 #include "guide.c"
+
+#include <stdbool.h>
+
+static bool has_first; /* does the listener have a buffer for callers that are to come? */
 
 /* Options with the keys of this file; NULL: without keys. */
 static struct zcrp_options with_key(const char *path)
@@ -34,10 +40,32 @@ static struct zcrp_listener *listen_at(const char *port, const char *keys)
     struct zcrp_options options = with_key(keys);
     struct zcrp_listener *listener;
 
+    options.first_messages = has_first;
+    options.first_bytes = 4096;
     check("listen", zcrp_listen(&listener, "127.0.0.1", port, &options));
     zcrp_keys_free(options.keys);
     fprintf(stderr, "main: port %d\n", zcrp_listener_port(listener));
     return listener;
+}
+
+static void first(struct zcrp_listener *listener)
+{
+    struct zcrp_connection *peer;
+    struct zcrp_msg *request = first_request(listener, &peer);
+
+    printf("%.*s\n", (int)request->length, (const char *)request->buffer);
+    (void)zcrp_connection_close(peer);
+}
+
+static void call(const char *port, char *text, const char *keys)
+{
+    struct zcrp_options options = with_key(keys);
+    struct zcrp_msg *request = zcrp_wrap_msg(text, strlen(text));
+    struct zcrp_connection *peer = call_with("127.0.0.1", port, &options, request);
+
+    zcrp_keys_free(options.keys);
+    zcrp_free_msg(request);
+    (void)zcrp_connection_close(peer);
 }
 
 static void drain(struct zcrp_listener *listener)
@@ -72,7 +100,12 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 2 ? argv[1] : "";
 
-    if (strcmp(what, "ask") == 0)
+    has_first = strcmp(what, "first") == 0;
+    if (has_first)
+        first(listen_at(argv[2], argv[3]));
+    else if (strcmp(what, "call") == 0)
+        call(argv[2], argv[3], argv[4]);
+    else if (strcmp(what, "ask") == 0)
         ask("127.0.0.1", argv[2], argv[3]);
     else if (strcmp(what, "push") == 0)
         push_to(argv[2], argv[3]);

@@ -22,6 +22,8 @@ TEST(options_complete__defaults)
     ck_assert_uint_eq(o.flags, 0); /* nobody has said so */
     ck_assert_int_eq(o.progress_ns, 30000000000);
     ck_assert_int_eq(o.keepalive_ns, 5000000000);
+    ck_assert_uint_eq(o.first_messages, 0);
+    ck_assert_uint_eq(o.first_bytes, 65536);
     ck_assert_uint_eq(o.send_buffer, 4 << 20);
     ck_assert_uint_eq(o.receive_buffer, 4 << 20);
     ck_assert_int_eq(o.spin_ns, 50000);
@@ -45,6 +47,8 @@ TEST(options_complete__given)
         .connect_ns = 7,
         .progress_ns = 8,
         .keepalive_ns = 9,
+        .first_messages = 256,
+        .first_bytes = 1,
         .congestion = ZCRP_CONGESTION_NONE,
         .flags = ZCRP_NO_GRO | ZCRP_NO_SEGMENT,
     };
@@ -62,6 +66,8 @@ TEST(options_complete__given)
     ck_assert_int_eq(o.connect_ns, 7);
     ck_assert_int_eq(o.progress_ns, 8);
     ck_assert_int_eq(o.keepalive_ns, 9);
+    ck_assert_uint_eq(o.first_messages, 256);
+    ck_assert_uint_eq(o.first_bytes, 1);
     ck_assert_int_eq(o.congestion, ZCRP_CONGESTION_NONE);
     ck_assert_uint_eq(o.flags, 3 | OPTIONS_CONNECT_SAID);
 }
@@ -127,6 +133,11 @@ static const struct {
     {{.progress_ns = -1}, "options.progress_ns is -1; " TIME_NEEDED},
     {{.connections = UINT32_MAX}, "options.connections is 4294967295; it has to be 0 to 1048576"},
     {{.backlog = 1 << 21}, "options.backlog is 2097152; it has to be 0 to 1048576"},
+    {{.first_messages = 257}, "options.first_messages is 257; it has to be 0 to 256"},
+    {{.first_bytes = (1 << 30) + 1},
+     "options.first_bytes is 1073741825; it has to be 0 to 1073741824"},
+    {{.messages = 4, .first_messages = 5},
+     "options.first_messages is 5; it has to be at most options.messages, 4"},
     {{.mapped_bytes = UINT64_MAX},
      "options.mapped_bytes is 18446744073709551615; it has to be 0 to 17592186044416"},
 };

@@ -37,11 +37,15 @@ static const char ed25519[2][128] = {
     "MC4CAQAwBQYDK2VwBCIEIEzNCJsopdubKS92nA/5yo/1vahLoLYnwlZFZCd7BNtv\n"
     "-----END PRIVATE KEY-----\n"};
 
+static struct tls_credit given; /* by the listening side */
+
 static void begin(struct end *e, bool is_connecting)
 {
     handshake_init(&e->h, is_connecting, 11, 77, now);
     e->tls = tls_create(e->keys, &e->h);
     ck_assert_ptr_nonnull(e->tls);
+    if (!is_connecting)
+        tls_give_credit(e->tls, given);
     e->verdict = TLS_GOES_ON;
 }
 
@@ -161,6 +165,21 @@ TEST(tls__pre_shared_key, .rows = 4)
     ck_assert_str_eq(name, "alice");
     ck_assert(tls_identity(client.tls, name, sizeof name));
     ck_assert(!tls_identity(server.tls, name, 5));
+    expect_same_keys();
+    end();
+}
+
+/* The listening side's first buffers are known with the keys; there may be none. */
+TEST(tls__credit, .rows = 2)
+{
+    const struct tls_credit credit = {.count = _i == 0 ? 0 : 7, .size = 1ULL << 33};
+    given = credit;
+    set_shared("alice", key);
+    shake(3);
+    ck_assert_int_eq(client.verdict, TLS_DONE);
+    ck_assert_int_eq(server.verdict, TLS_DONE);
+    ck_assert_uint_eq(tls_credit(client.tls).count, credit.count);
+    ck_assert_uint_eq(tls_credit(client.tls).size, _i == 0 ? 0 : credit.size);
     expect_same_keys();
     end();
 }

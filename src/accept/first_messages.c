@@ -1,0 +1,50 @@
+#include "first_messages.h"
+
+#include <stdlib.h>
+
+bool first_messages_make(struct first_messages *f, uint32_t count, nlong bytes)
+{
+    *f = (struct first_messages){.count = 0};
+    if (count == 0)
+        return true;
+    f->message = calloc(count, sizeof(struct message *));
+    while (f->message != NULL && f->count < count) {
+        struct message *m = message_create(bytes);
+        if (m == NULL)
+            break;
+        m->is_lent = true;
+        f->message[f->count++] = m;
+    }
+    if (f->count == count)
+        return true;
+    first_messages_free(f);
+    return false;
+}
+
+/* The table has room for them all (options.c). */
+void first_messages_post(struct first_messages *f, struct zcrp_entity *receiver)
+{
+    if (f->count == 0)
+        return;
+    entity_enter(receiver);
+    instant now = clock_now();
+    for (uint32_t i = 0; i < f->count; i++) {
+        struct message *m = f->message[i];
+        message_begin(m, receiver, m->public.message_size, now);
+        if (!machine_submit(&receiver->machine, now, m))
+            backlog_add(&receiver->backlog, m);
+    }
+    entity_leave(receiver);
+}
+
+void first_messages_free(struct first_messages *f)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        struct message *m = f->message[i];
+        m->is_lent = false;
+        if (!message_is_in_flight(m))
+            message_destroy(m);
+    }
+    free(f->message);
+    *f = (struct first_messages){.count = 0};
+}
