@@ -312,6 +312,54 @@ TEST(first__nobody_accepts, .rows = 2)
     (void)zcrp_connection_close(there);
 }
 
+/* A child has copies: it may close them, and takes nothing from its parent. */
+TEST(first__in_a_child, .needs = has_keys)
+{
+    struct zcrp_options ours = {.first_messages = 2, .first_bytes = SMALL};
+    struct place p = listen_with(ours, some_keys(true));
+    struct both b = {.there = call(p.port, (struct zcrp_options){0}, some_keys(true))};
+    int status;
+
+    ck_assert_int_eq(end_of(send_to(b.there, SMALL, 1)), ZCRP_OK);
+    b.here = accept_one(&p);
+    pid_t child = fork();
+    if (child == 0) {
+        bool is_fine = pattern_holds(zcrp_connection_first(b.here, 0)->buffer, SMALL, 1) &&
+                       zcrp_connection_close(b.here) == ZCRP_OK &&
+                       zcrp_listener_close(p.listener) == ZCRP_OK;
+        _exit(is_fine ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(end_of(send_to(b.there, SMALL, 2)), ZCRP_OK);
+    expect_message(b.here, 0, SMALL, 1);
+    expect_message(b.here, 1, SMALL, 2);
+    part(&b);
+    ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+}
+
+/* The listener's process is another one by now, at the same port: it has buffers of its own. */
+TEST(first__restarted, .needs = has_keys)
+{
+    struct zcrp_options ours = {.first_messages = 1, .first_bytes = SMALL};
+    struct place p = listen_with(ours, some_keys(true));
+
+    for (uint64_t i = 0; i < 3; i++) {
+        struct both b = {.there = call(p.port, (struct zcrp_options){0}, some_keys(true))};
+        struct zcrp_msg *out = send_to(b.there, SMALL, i);
+        b.here = accept_one(&p);
+        expect_message(b.here, 0, SMALL, i);
+        ck_assert_int_eq(end_of(out), ZCRP_OK);
+        (void)zcrp_connection_close(b.here);
+        ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+        ours.keys = some_keys(true);
+        ck_assert_int_eq(zcrp_listen(&p.listener, "127.0.0.1", p.port, &ours), ZCRP_OK);
+        zcrp_keys_free(ours.keys);
+        (void)zcrp_connection_close(b.there);
+    }
+    ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+}
+
 /* ---- who is not admitted ---- */
 
 static const char mine[] = "-----BEGIN PRIVATE KEY-----\n"

@@ -662,11 +662,15 @@ TEST(keys__beside_strangers_that_begin_only, .needs = has_keys)
     struct zcrp_listener_stats stats;
     struct pair p;
     int fds[STRANGERS];
-    listen_with(&p, (struct zcrp_options){0}, shared("alice", key));
+    struct zcrp_msg *out = zcrp_alloc_msg(1000), *first;
+    listen_with(&p, (struct zcrp_options){.first_messages = 1, .first_bytes = 1000},
+                shared("alice", key));
     for (int i = 0; i < STRANGERS; i++)
         fds[i] = begin_only(&p, 1000 + (uint64_t)i);
     int64_t began = ends_now_ns();
     ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, shared("alice", key), 0), ZCRP_OK);
+    fill(out->buffer, 1000, 3);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.there), out, 1000), ZCRP_OK);
     ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
     printf("in after %lld ms\n", (long long)((ends_now_ns() - began) / ENDS_MILLISECOND));
     ck_assert_int_lt(ends_now_ns() - began, 3 * ENDS_SECOND);
@@ -675,6 +679,11 @@ TEST(keys__beside_strangers_that_begin_only, .needs = has_keys)
     ck_assert_uint_eq(stats.admitted, 1);
     for (int i = 0; i < STRANGERS; i++)
         close(fds[i]);
+    first = zcrp_connection_first(p.here, 0); /* no stranger has used it up */
+    ck_assert_int_eq(zcrp_wait_for(first, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(memcmp(first->buffer, out->buffer, 1000), 0);
+    ck_assert_int_eq(zcrp_wait_for(out, 5 * ENDS_SECOND), ZCRP_OK);
+    zcrp_free_msg(out);
     pass(p.there, p.here, 1000, 1);
     part(&p);
 }
