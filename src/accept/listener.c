@@ -41,7 +41,9 @@ struct zcrp_listener {
     char *stats_directory;       /* of the options: the listener's own copy; NULL: none */
     struct listen_socket socket;
     struct peers *peers;     /* held */
-    struct pending *pending; /* of callers that need keys; NULL: they need none */
+    struct pending *pending; /* of callers that need keys; NULL: they need none. Their datagrams
+                                are read and heard under `hearing` */
+    struct mutex hearing;
     struct engine_member member;
 };
 
@@ -193,9 +195,11 @@ static void on_success(void *context, const struct caller *caller,
         session_keys_destroy(session_keys);
         return;
     }
+    mutex_lock(&l->hearing); /* nothing of the caller is read, and not heard */
     for (int i = 0; i < HEARD_BEHIND && result == 0; i++)
         result = listen_receive(&l->socket, hear_handshake, l);
     pending_take_early(l->pending, &early);
+    mutex_unlock(&l->hearing);
     admit(l, &info);
 }
 
@@ -217,6 +221,16 @@ static int open_pending(struct zcrp_listener *l)
 
 /* ---- the engine's turn ---- */
 
+static int hear_next(struct zcrp_listener *l, int *admitted)
+{
+    if (l->pending == NULL)
+        return receive(l, admitted);
+    mutex_lock(&l->hearing);
+    int result = listen_receive(&l->socket, hear_handshake, l);
+    mutex_unlock(&l->hearing);
+    return result;
+}
+
 /* What is there still when the turn ends brings the next one. */
 static instant on_arrival(void *client)
 {
@@ -224,8 +238,7 @@ static instant on_arrival(void *client)
     int result = 0, admitted = 0;
 
     for (int i = 0; i < HEARD_AT_ONCE && admitted < ADMITTED_AT_ONCE && result == 0; i++)
-        result = l->pending != NULL ? listen_receive(&l->socket, hear_handshake, l)
-                                    : receive(l, &admitted);
+        result = hear_next(l, &admitted);
     return result < 0 && result != -EAGAIN ? ENGINE_LEAVE_BE : ENGINE_ARM;
 }
 
@@ -299,6 +312,8 @@ static void destroy(struct zcrp_listener *l, bool is_in_child)
     if (l->socket.fd >= 0)
         (void)close(l->socket.fd);
     peers_close(l->peers, is_in_child);
+    if (!is_in_child)
+        mutex_fini(&l->hearing);
     free(l->stats_directory);
     free(l);
 }
@@ -321,6 +336,7 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
     if (l == NULL)
         return ZCRP_ERROR_MEMORY;
     l->generation = forked_generation();
+    mutex_init(&l->hearing);
     l->options = complete;
     code = init(l, host, port);
     if (code == ZCRP_OK) {
