@@ -267,7 +267,7 @@ TEST(first__cancelled, .rows = 2)
 TEST(first__of_many_callers, .needs = has_keys)
 {
     enum { CALLERS = 12 };
-    struct zcrp_options ours = {.first_messages = 2, .first_bytes = SMALL, .backlog = 8};
+    struct zcrp_options ours = {.first_messages = 2, .first_bytes = SMALL};
     struct place p = listen_with(ours, some_keys(true));
     struct zcrp_connection *there[CALLERS];
     struct zcrp_msg *out[CALLERS];
