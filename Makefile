@@ -5,7 +5,7 @@
 #: make examples   the programs in examples/, in build/examples/
 #: make demo       a file from one process to another, verified; messages beside TCP, also over a bad path
 #: make test       every test, once
-#: make check      what finds most of it, also under sanitizers, in three to four minutes
+#: make check      what finds most of it, also under sanitizers, in about three minutes
 #: make check-all  everything that there is to test; as root; about an hour
 #:
 #: make unit mock property golden corpus sim attack e2e aal5 memory scripts python checks model   one suite
@@ -140,7 +140,7 @@ WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-pr
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools -fPIC -fvisibility=hidden -pthread \
 	$(WARNINGS) $(WERROR) $(if $(ISAL),-DZCRP_ISAL) $(if $(GNUTLS),-DZCRP_KEYS) \
 	$(if $(IPSEC_MB),-DZCRP_IPSEC_MB) $(CPPFLAGS) $(CFLAGS) $(flags_$(VARIANT))
-LINK = $(CC) -pthread $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
+LINK = $(CC) -pthread $(if $(LTO),-fno-lto) $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
 
 # ---- what there is
 
@@ -149,6 +149,8 @@ LEFT_OUT += $(if $(GNUTLS),src/keys/none.c,$(filter-out src/keys/none.c,$(wildca
 objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
 
 LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)
+# Its objects can be linked as they are, too: its own tests are.
+$(if $(LTO),$(LIBRARY)): private COMPILE += $(LTO) -ffat-lto-objects
 COMMON := $(call objects,tools/common/*.c)
 CODE := $(wildcard include/*.h include/*.hpp examples/*.c python/native/*.[ch] \
 	$(foreach d,src tests tools,$(foreach e,h c cpp,$d/*/*.$e $d/*/*/*.$e)))
@@ -186,11 +188,7 @@ $(OBJ)/%.o: %.c $(OUT)/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(COMPILE) -MMD -MP -c -o $@ $<
 
-$(OUT)/lto/%.o: %.c $(OUT)/flags
-	@mkdir -p $(@D)
-	$(call say,cc)$(COMPILE) $(LTO) -MMD -MP -c -o $@ $<
-
--include $(shell find $(OBJ) $(OUT)/lto -name '*.d' 2>/dev/null)
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 
 # The library for its own tests: every name can be reached.
 INTERNAL := $(OUT)/internal.a
@@ -200,7 +198,7 @@ $(INTERNAL): $(LIBRARY)
 # The library for everybody else is one object. Section groups, of which a linker keeps one of a name, cannot
 # collide with theirs: clang's address sanitizer makes some.
 WHOLE := $(OUT)/whole.o
-$(WHOLE): $(if $(LTO),$(LIBRARY:$(OBJ)/%=$(OUT)/lto/%),$(LIBRARY))
+$(WHOLE): $(LIBRARY)
 	$(call say,ld)$(if $(LTO),$(COMPILE) $(LTO) -r -flinker-output=nolto-rel,$(LD) -r --force-group-allocation) -o $@ $^
 
 # Neither can its hidden names.

@@ -10,9 +10,9 @@ tests_of = $(call objects,$(call sources,$(1),test))
 programs = $(patsubst tests/%.c,$(OUT)/tests/%,$(call sources,$(1),$(2)))
 
 # Tests are compiled as fast as can be, and what they test as ever. A C library that is to check its own
-# buffers needs optimisation.
+# buffers needs optimisation. It is private: what a test depends on, as the file of flags, has none of it.
 QUICK := $(if $(findstring FORTIFY,$(CPPFLAGS) $(CFLAGS)),,-O0)
-$(foreach d,unit mock e2e support $(if $(filter fuzz,$(VARIANT)),,fuzz),$(OBJ)/tests/$(d)/%.o): COMPILE += $(QUICK)
+$(foreach d,unit mock e2e support $(if $(filter fuzz,$(VARIANT)),,fuzz),$(OBJ)/tests/$(d)/%.o): private COMPILE += $(QUICK)
 
 # A suite of libcheck is one program; main is in $(SUPPORT). What programs are made of is tested in
 # programs of its own, because their names may be the library's, too.
