@@ -100,6 +100,7 @@ aal5 := $(e2e)
 aal5-rest := $(e2e)
 memory := $(e2e)
 scripts-rest = $(scripts)
+e2e-little := $(e2e)
 sim-little := $(sim)
 sim-brief := $(sim)
 scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS) $(EXAMPLES)
@@ -130,7 +131,7 @@ run: built
 
 wanted = $(foreach s,$(filter-out checks,$(2)),$(1):$(s)) $(if $(filter plain,$(1)),$(foreach s,$(2),$(tests_$(s))))
 run_tests = tools/run-tests --jobs $(JOBS) --seeds $(SEEDS) --fuzz='$(FUZZ)' --launch='$(LAUNCH)' \
-	$(if $(V),--verbose) $(if $(TALLY),--tally $(TALLY)) $(1)
+	$(if $(V),--verbose) $(if $(RECORD),--record) $(if $(TALLY),--tally $(TALLY)) $(1)
 
 parallel = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 again = rm -f build/$(or $(1),$(VARIANT))/built; $(parallel) run $(if $(1),VARIANT=$(1))
@@ -162,20 +163,21 @@ model-all:
 
 # ---- make check: what finds most, in about three minutes on two cores
 
-# All that is compiled comes first; then what sleeps runs beside what computes. A variant that does not
-# build is one failure. A compiler that nobody here has seen may warn, and the tests go on; continuous
-# integration (.ci/run) sets WERROR=-Werror.
-CHECK_plain := $(patsubst sim,sim-brief,$(filter-out model,$(SUITE_NAMES)))
-CHECK_asan := e2e property unit-library sim-little mock corpus
+# What sleeps runs beside compilers, and then beside what computes; so the programs that sleep most are built first.
+# A variant that does not build is one failure. A compiler that nobody here has seen may warn, and the tests go on;
+# continuous integration (.ci/run) sets WERROR=-Werror.
+CHECK_first := aal5 memory e2e
+CHECK_plain := $(CHECK_first) $(patsubst sim,sim-brief,$(filter-out model $(CHECK_first),$(SUITE_NAMES)))
+CHECK_asan := e2e-little property unit-library sim-little mock corpus
 CHECK_tsan := threads
-build_variant = rm -f build/$(1)/built; $(parallel) built VARIANT=$(1) SUITES='$(2)' || :
+build_tests = 'build/$(or $(3),$(1)):build=$(parallel) built VARIANT=$(1) SUITES="$(2)"'
 check: SEEDS := 10
 check: export ZCRP_CHURN_ROUNDS ?= 500
 check:
-	+@$(call build_variant,plain,$(CHECK_plain))
-	+@$(call build_variant,asan,$(CHECK_asan))
-	+@$(call build_variant,tsan,$(CHECK_tsan))
-	@$(call run_tests,$(foreach v,plain asan tsan,$(call wanted,$v,$(CHECK_$v))))
+	@rm -f $(foreach v,plain asan tsan,build/$v/built)
+	+@$(call run_tests,$(call build_tests,plain,$(CHECK_first),e2e) $(call wanted,plain,$(CHECK_first)) \
+		$(call build_tests,plain,$(CHECK_plain)) $(call wanted,plain,$(filter-out $(CHECK_first),$(CHECK_plain))) \
+		$(foreach v,asan tsan,$(call build_tests,$v,$(CHECK_$v)) $(call wanted,$v,$(CHECK_$v))))
 
 # ---- make check-all: the rest, too
 
@@ -189,7 +191,7 @@ check-all:
 	+@$(parallel) check TALLY=$(TOTAL) $(or_failure)
 	+@$(call stage,plain,SUITES='model sim aal5-rest scripts-rest' SEEDS=200)
 	+@$(call stage,clang,SUITES='unit mock')
-	+@$(call stage,asan,SUITES='unit golden sim attack aal5 aal5-rest memory scripts' SEEDS=100)
+	+@$(call stage,asan,SUITES='unit golden e2e sim attack aal5 aal5-rest memory scripts' SEEDS=100)
 	+@$(call stage,tsan,SUITES='unit mock e2e aal5 aal5-rest memory scripts')
 	+@$(call stage,fuzz,SUITES=fuzz)
 	+@$(parallel) attack-all TALLY=$(TOTAL) $(or_failure)
