@@ -29,7 +29,8 @@ bench-guard: $(PROGRAMS) $(ALLOCATIONS)
 	@ZCRP_BUILD=$(PRODUCTS) tools/bench-guard
 
 # The guard is a test, of the plain variant: sanitizers allocate and instruct on their own account.
-tests_e2e += $(if $(filter plain,$(VARIANT)),bench/guard:alone=tools/bench-guard \
+tests_e2e += $(if $(filter plain,$(VARIANT)),'bench/guard:alone=tools/bench-guard --counts' \
+	'bench/guard-instructions=tools/bench-guard --instructions' \
 	'bench/guard-self-test=tools/bench-guard --self-test')
 
 # The same program without any peer (tools/peers.mk), for a test of what it says then.

@@ -209,7 +209,7 @@ static void withstand(int row, const struct stage *stage, struct raw_end own,
     f.stray = strays;
     flood_for(&f, 0.3);
     uint64_t memory = house_memory(&house), echos = resident.book->echos;
-    flood_for(&f, attack_is_exhaustive() ? 10 : 1.5);
+    flood_for(&f, attack_is_exhaustive() ? 10 : 0.5);
     memory = house_memory(&house) - memory;
     echos = resident.book->echos - echos;
     for (int i = 0; i < CALLERS; i++) {

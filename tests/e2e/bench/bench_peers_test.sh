@@ -18,7 +18,7 @@ complains 2 "--pin needs a core for each end" --peers 2 --pin 0
 complains 2 "--once needs --listen" --peers 2 --once
 complains 2 "zcrp and tcp only" --peers 2 --transport udp-limit
 
-check "twenty peers" "$bench" --peers 20 --size 64,64K --duration 0.2 --repeat 1 --json "$place/json"
+check "twenty peers" "$bench" --peers 20 --size 64,64K --duration 0.1 --repeat 1 --json "$place/json"
 shows "what peers cost" "threads +a peer"
 check "figures" python3 -c "
 import json
@@ -35,11 +35,11 @@ for run in runs:
 # ---- both ways at once
 
 complains 2 "--duplex needs --peers" --duplex
-check "both ways" "$bench" --peers 3 --duplex --size 64,64K --duration 0.1 --repeat 1 --json "$place/json"
+check "both ways" "$bench" --peers 3 --duplex --size 64,64K --duration 0.05 --repeat 1 --json "$place/json"
 # If only one way of each peer moves, Jain's index is at most 0.5. On a busy machine one run may look like that.
 move_all_ways() {
     for _ in 1 2 3 4 5; do
-        "$bench" --peers 3 --duplex --size 64K --duration 0.3 --repeat 1 --transport "$1" --quiet --json "$place/json" &&
+        "$bench" --peers 3 --duplex --size 64K --duration 0.15 --repeat 1 --transport "$1" --quiet --json "$place/json" &&
             python3 -c "
 import json
 assert json.load(open('$place/json'))['runs'][0]['fairness'] > 0.5" 2>"$place/fairness" && return
@@ -52,8 +52,8 @@ check "all six ways of TCP move" move_all_ways tcp
 
 # ---- what the settings say reaches the connections
 
-one="--peers 4 --transport zcrp --size 1M --duration 0.1 --repeat 1 --quiet"
-short="--peers 4 --transport zcrp --size 64K --duration 0.1 --repeat 1 --quiet"
+one="--peers 4 --transport zcrp --size 1M --duration 0.05 --repeat 1 --quiet"
+short="--peers 4 --transport zcrp --size 64K --duration 0.05 --repeat 1 --quiet"
 # They go at a twentieth of the rate. On a busy machine one run may look otherwise.
 units_of_64_bytes_are_slower() {
     for _ in 1 2 3 4 5; do
@@ -69,7 +69,7 @@ check "units of 64 bytes are slower" units_of_64_bytes_are_slower
 check "the others" "$bench" $one --window 1M --buffers 1M --congestion cubic --timeout 20
 
 if "$bench" --keys --size 1 --count 1 --repeat 1 --transport zcrp --quiet 2>"$place/said"; then
-    check "with keys" "$bench" --peers 5 --keys --transport zcrp,tcp --size 64,64K --duration 0.1 --repeat 1
+    check "with keys" "$bench" --peers 5 --keys --transport zcrp,tcp --size 64,64K --duration 0.05 --repeat 1
     shows "which the table says" '^zcrp +udp\+keys +64 '
     check "with keys over AAL5" "$bench" $one --keys --channel aal5-udp
 else
@@ -77,7 +77,7 @@ else
 fi
 
 check "TCPs" "$bench" --peers 4 --transport tcp,tcp:reno,tcp:reno+128K --tcp-cc reno --size 1M \
-    --duration 0.1 --repeat 1
+    --duration 0.05 --repeat 1
 shows "plain TCP has the congestion control of --tcp-cc" '^tcp +tcp/reno +1M '
 shows "a named one" '^tcp:reno +tcp/reno +1M '
 shows "small writes" '^tcp:reno\+128K +tcp/reno\+128K +1M '
@@ -104,9 +104,9 @@ check "at a rate" "$bench" --peers 4 --size 1000 --rate 8M --duration 0.2 --repe
 check "is slow" python3 -c "
 import json
 assert all(run['count'] < 240 for run in json.load(open('$place/json'))['runs'])"
-check "the other way" "$bench" --peers 4 --size 64K --duration 0.1 --repeat 1 --reverse
+check "the other way" "$bench" --peers 4 --size 64K --duration 0.05 --repeat 1 --reverse
 if unshare -n true 2>/dev/null; then
-    check "between namespaces" "$bench" --peers 4 --size 64K --duration 0.1 --repeat 1 --netns
+    check "between namespaces" "$bench" --peers 4 --size 64K --duration 0.05 --repeat 1 --netns
 fi
 
 # stops TRANSPORT TEXT SECONDS : the receiving process stands still so long after it began, and the sending one
