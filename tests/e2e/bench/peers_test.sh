@@ -36,7 +36,8 @@ comes_back() {
 death_is_noticed() {
     "$bench" --transport "$1" --size 64K --count 100000000 --repeat 1 --timeout 5 2>"$place/said" &
     sender=$!
-    sleep 0.5
+    eventually grep -q . "/proc/$sender/task/$sender/children"
+    sleep 0.3
     kill -9 $(cat "/proc/$sender/task/$sender/children")
     wait "$sender"
     check "$1: status when the receiving process was killed" test $? -eq 1

@@ -100,11 +100,16 @@ check "the last copy sent what was missing, $crossed" test "$crossed" -lt $((siz
 check "each of ten kills cost at most 2 MB: $total of $size" \
     test "$total" -le $((size / 100 * 101 + 10 * 2000000))
 
+# has_part NAME : this file is under way.
+has_part() {
+    test -n "$(find there -name ".$1.zcrp-*" -size +0)"
+}
+
 # Interrupted by the user; then somebody writes into the part.
 rm -f there/large
 "$program" --far-program "$program" --quiet --rate 100M large localhost:"$place/there" 2>said &
 running=$!
-sleep 0.3
+eventually has_part large
 kill -INT $running
 wait $running
 check "status when it is interrupted" test $? -eq 130
@@ -188,11 +193,11 @@ mkdir changing
 random_bytes 12000000 >changing/shrinks
 random_bytes 12000000 >changing/touched
 random_bytes 100000 >changing/zz-other
-copies --quiet --rate 150M changing localhost:"$place/there" 2>said &
+copies --quiet --rate 50M changing localhost:"$place/there" 2>said &
 running=$!
-sleep 0.3
+eventually has_part shrinks
 truncate -s 1000000 changing/shrinks
-sleep 0.5
+eventually has_part touched
 touch changing/touched
 wait $running
 status=$?
