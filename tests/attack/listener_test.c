@@ -1,196 +1,10 @@
-/* Strangers at a listening socket, and at one that nobody has connected yet: rows 4, 5, 6 and 10.
+/* Strangers at a listening socket, and at one that nobody has connected yet: rows 5, 6 and 10.
  * All of them may know address and port, none has shown that it is where it says. */
-#include "attack.h"
-
-#include <string.h>
+#include "strangers.h"
 
 LOAD(asleep)
 
-enum { KINDS = 12, MOST = 1200, BUFFERS = 40, MESSAGE = 100000 };
-
-static uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
-static size_t scatter(uint8_t *to, size_t bytes, uint64_t *random)
-{
-    for (size_t i = 0; i < bytes; i++)
-        to[i] = (uint8_t)(random_next(random) >> 20);
-    return bytes;
-}
-
-static size_t hello(uint8_t *to, uint64_t nonce, uint64_t cookie, uint8_t flags)
-{
-    return wire_hello(to, &(struct wire_hello){.pairing = {0, (uint32_t)nonce | 1},
-                                               .nonce = nonce | 1,
-                                               .cookie = cookie,
-                                               .flags = flags});
-}
-
-/* One datagram of each kind that a stranger may think of; some are just what a peer would say
- * first. */
-static size_t stray(uint8_t *to, unsigned kind, uint64_t *random)
-{
-    uint64_t value = random_next(random);
-    const struct wire_unit unit = {
-        .pairing = {(uint32_t)value, (uint32_t)(value >> 32)}, .length = 64, .flags = WIRE_ANSWER};
-    size_t bytes;
-
-    switch (kind) {
-    case 0:
-        return 0;
-    case 1:
-        return scatter(to, 1, random);
-    case 2:
-        return scatter(to, value % MOST, random);
-    case 3:
-        return hello(to, value, 0, 0);
-    case 4:
-        return hello(to, value, value, 0);
-    case 5:
-        return hello(to, value, value, WIRE_CLOSING);
-    case 6:
-        return wire_unit(to, &unit, NULL);
-    case 7: /* another version's hello */
-        bytes = scatter(to, 10 + value % 100, random);
-        to[bytes - 1] = (uint8_t)((value % 16) << 4 | WIRE_HELLO);
-        return bytes;
-    case 8: /* any type's last byte */
-        bytes = scatter(to, WIRE_TRAILER + value % 100, random);
-        to[bytes - 1] = (uint8_t)(WIRE_VERSION << 4 | value % 16);
-        return bytes;
-    case 9: /* a hello that is too long */
-        memset(to, 0, MOST);
-        return MOST - WIRE_TRAILER + hello(to + MOST - WIRE_TRAILER, value, 0, 0);
-    case 10:
-        return wire_request(to, unit.pairing, value, NULL);
-    default:
-        return wire_ack(to, unit.pairing, NULL, 0, WIRE_CLOSING);
-    }
-}
-
-/* ---- row 4 ---- */
-
-struct strangers {
-    struct raw raw;
-    struct watch watch;
-    struct watch_tally heard;       /* by them */
-    uint32_t said[WATCH_STRANGERS]; /* by them, bytes */
-    uint64_t random;
-};
-
-static void strangers_open(struct strangers *s, const struct stage *stage)
-{
-    s->random = 1998;
-    watch_open(&s->watch, stage, STAGE_LEFT);
-    raw_open(&s->raw, stage, STAGE_LEFT, VICTIM_RECEIVER_PORT);
-}
-
-static void strangers_say(struct strangers *s, struct raw_end from, unsigned kind)
-{
-    uint8_t datagram[MOST + WIRE_TRAILER];
-    size_t bytes = stray(datagram, kind, &s->random);
-
-    s->said[(from.address - STAGE_STRANGERS) % WATCH_STRANGERS] += (uint32_t)bytes;
-    raw_udp(&s->raw, from, attack_receiver(), datagram, bytes);
-}
-
-/* A thousand addresses, one datagram after the other, every seventh from port 0. Ends when the
- * listener has accepted somebody: true. */
-static bool strangers_crowd(struct strangers *s, uint64_t count, const struct victim *listener)
-{
-    for (uint64_t i = 0; i < count && !victim_has_report(listener); i++) {
-        struct raw_end from = attack_stranger((uint32_t)(random_next(&s->random) % 1000));
-        if (i % 7 == 0)
-            from.port = 0;
-        strangers_say(s, from, (unsigned)(random_next(&s->random) % KINDS));
-        if (i % 1000 == 0)
-            (void)watch_count(&s->watch, &s->heard);
-    }
-    raw_flush(&s->raw);
-    (void)watch_count(&s->watch, &s->heard);
-    return victim_has_report(listener);
-}
-
-/* Addresses that were sent more bytes than they said. */
-static unsigned strangers_amplified(const struct strangers *s, uint64_t *bytes, uint64_t *datagrams)
-{
-    unsigned count = 0;
-
-    *bytes = *datagrams = 0;
-    for (unsigned i = 0; i < WATCH_STRANGERS; i++) {
-        count += s->heard.bytes[i] > s->said[i];
-        *bytes += s->heard.bytes[i];
-        *datagrams += s->heard.datagrams[i];
-    }
-    return count;
-}
-
-/* A sender comes while the crowd goes on; returns after how many seconds it was let in, and whom
- * the listener took. */
-static double come(struct strangers *s, const struct victim *sender, const struct victim *listener,
-                   struct victim_report *report)
-{
-    double start = attack_seconds();
-    ck_assert_int_eq(victim_open(sender, true, attack_sender(), attack_receiver(), NULL), 0);
-    ck_assert_int_eq(victim_submit(sender, 0, MESSAGE, 1), 0);
-    while (!strangers_crowd(s, 100, listener))
-        continue;
-    victim_report(listener, report);
-    return attack_seconds() - start;
-}
-
-/* The message that the listener was there for. */
-static void carry(const struct victim *sender, const struct victim *listener)
-{
-    ck_assert_int_eq(victim_open_accepted(listener, false, NULL), 0);
-    ck_assert_int_eq(victim_submit(listener, 0, MESSAGE, 0), 0);
-    ck_assert_int_eq(victim_wait(listener, 0, 5000 * VICTIM_MS), ZCRP_OK);
-    ck_assert(victim_holds(listener, 0, 1));
-    ck_assert_int_eq(victim_wait(sender, 0, 5000 * VICTIM_MS), ZCRP_OK);
-}
-
-TEST(row04__strangers_take_no_listener, .rows = 2)
-{
-    static struct strangers s;
-    uint64_t bytes, datagrams;
-    struct stage stage;
-    struct victim listener, sender;
-    struct victim_report report;
-
-    if (!attack_open_stage(&stage, _i == 1))
-        return;
-    victim_start(&listener, &stage, STAGE_RIGHT);
-    victim_start(&sender, &stage, STAGE_LEFT);
-    strangers_open(&s, &stage);
-    ck_assert_int_eq(victim_listen(&listener, attack_receiver()), 0);
-    victim_begin_accept(&listener, 60000 * VICTIM_MS);
-    (void)strangers_crowd(&s, 1000, &listener);
-    uint64_t memory = victim_memory(&listener);
-    bool is_taken = strangers_crowd(&s, attack_is_exhaustive() ? 1000000 : 200000, &listener);
-    memory = victim_memory(&listener) - memory;
-    double took = come(&s, &sender, &listener, &report);
-    unsigned amplified = strangers_amplified(&s, &bytes, &datagrams);
-    attack_figure(
-        4,
-        "%s: %lu datagrams of 1,000 strangers, %lu unheard: the listener %s, %lu bytes of "
-        "memory more; the peer is in after %.1f ms",
-        attack_family(), s.raw.sent, raw_lost(&s.raw), is_taken ? "is taken" : "waits", memory,
-        took * 1e3);
-    ck_assert(!is_taken);
-    ck_assert_int_eq(report.code, 0);
-    ck_assert_uint_eq(report.peer.address, attack_sender().address);
-    ck_assert_uint_eq(report.peer.port, attack_sender().port);
-    ck_assert(took < 20.0); /* it is in; on a busy machine a crowd takes its time */
-    ck_assert_uint_lt(memory, 256 << 10);
-    ck_assert_uint_eq(amplified, 0);
-    ck_assert_uint_eq(raw_lost(&s.raw), 0);
-    carry(&sender, &listener);
-}
+enum { KINDS = STRANGERS_KINDS, BUFFERS = 40 };
 
 /* ---- row 5 ---- */
 
@@ -309,7 +123,7 @@ TEST(row06__a_receiver_reflects_no_more_than_it_hears)
 static void get_cookie(struct hostile *h, uint32_t tag)
 {
     h->peer = attack_receiver();
-    hostile_say(h, hello(h->out, tag, 0, 0));
+    hostile_say(h, strangers_hello(h->out, tag, 0, 0));
     ck_assert(hostile_hear(h, 1000));
     ck_assert_int_eq(h->heard.type, WIRE_COOKIE);
 }
@@ -403,7 +217,7 @@ TEST(row10__what_came_before_the_connect)
     ck_assert_int_eq(victim_bind(&receiver, attack_receiver()), 0);
     stranger.peer = attack_receiver();
     for (unsigned i = 0; i < 10; i++)
-        hostile_say(&stranger, hello(stranger.out, TAG, 0, 0));
+        hostile_say(&stranger, strangers_hello(stranger.out, TAG, 0, 0));
     usleep(10000);
     ck_assert_int_eq(victim_connect(&receiver, false, attack_sender(), NULL), 0);
     ck_assert_int_eq(victim_submit(&receiver, 0, 1000, 0), 0);
@@ -434,9 +248,9 @@ TEST(row10__what_came_before_the_accept)
     get_cookie(&stranger, OTHER);
     victim_report(&listener, &report);
     ck_assert_int_eq(report.code, ZCRP_ERROR_TIMEOUT);
-    hostile_say(&peer, hello(peer.out, TAG, peer.heard.cookie, 0));
+    hostile_say(&peer, strangers_hello(peer.out, TAG, peer.heard.cookie, 0));
     for (unsigned i = 0; i < 10; i++)
-        hostile_say(&stranger, hello(stranger.out, OTHER, stranger.heard.cookie, 0));
+        hostile_say(&stranger, strangers_hello(stranger.out, OTHER, stranger.heard.cookie, 0));
     usleep(10000);
     victim_begin_accept(&listener, 1000 * VICTIM_MS);
     victim_report(&listener, &report);
