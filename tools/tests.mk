@@ -171,7 +171,7 @@ CHECK_plain := $(CHECK_first) $(patsubst sim,sim-brief,$(filter-out model $(CHEC
 CHECK_asan := e2e-little property unit-library sim-little mock corpus
 CHECK_tsan := threads
 build_tests = 'build/$(or $(3),$(1)):build=$(parallel) built VARIANT=$(1) SUITES="$(2)"'
-check: SEEDS := 10
+check: SEEDS := 6
 check: export ZCRP_CHURN_ROUNDS ?= 500
 check:
 	@rm -f $(foreach v,plain asan tsan,build/$v/built)
