@@ -241,16 +241,16 @@ ZCRP_PUBLIC const char *zcrp_explain(int code);
  * docs/protocol.md how it is done (TLS 1.3's handshake, AES-128-GCM or ChaCha20-Poly1305).
  *
  * Make keys, put them in options.keys of zcrp_connect or zcrp_listen, or of zcrp_open_sender or
- * zcrp_open_receiver, and free them: the library holds them as long as it needs them. Keys on means
- * keys only: with a peer that has none, or others, there is no connection, messages fail
+ * zcrp_open_receiver, and free them: the library holds them until it needs them no more. There is
+ * no fallback: with a peer that has no keys, or others, there is no connection, messages fail
  * (ZCRP_ERROR_KEYS), and no byte of data is sent.
  *
  * In a handshake a sender is the connecting end, and a receiver the listening one. They need one
  * connected socket, the same descriptor twice, and have it for themselves. They have one session:
  * once that has ended, each further message fails with the reason. To go on, close them and open
- * others on the same descriptors. Until it has begun, a sender that found nobody can still find a
- * receiver, unless the keys are wrong. A receiver waits for a sender that has a good key, whoever
- * else comes, and counts those (keys_refused).
+ * others on the same descriptors. Before the session has begun, a sender that found nobody can
+ * still find a receiver, unless the keys are wrong. A receiver counts peers whose keys it does not
+ * accept (keys_refused), and goes on waiting.
  *
  * Any number of connections, listeners, senders and receivers may use the same keys. Keys that one
  * of them uses must not be changed any more (zcrp_keys_add_psk, _set_lookup, _pin, _log).
@@ -394,8 +394,9 @@ enum zcrp_channel {
 /* Why units take the socket although the peer has an address of this host. */
 enum zcrp_memory_refusal {
     ZCRP_MEMORY_FINE = 0,      /* they take memory, or the peer is on another host */
-    ZCRP_MEMORY_ELSEWHERE = 1, /* the peer is in another network namespace, behind a relay, does not
-                                  want it, or lacks what it takes to meet: ask there */
+    ZCRP_MEMORY_ELSEWHERE = 1, /* the peer is in another network namespace or behind a relay, has
+                                  switched it off, or lacks memory or descriptors: look at the
+                                  peer's memory_refused */
     ZCRP_MEMORY_STRANGER = 2,  /* it is of another user, or in another namespace of processes */
     ZCRP_MEMORY_FORBIDDEN = 3, /* the receiver may not read the sender's memory: ptrace(2), "Ptrace
                                   access mode checking". Yama: /proc/sys/kernel/yama/ptrace_scope,
@@ -515,8 +516,8 @@ struct zcrp_options {
     /* The folder in which statistics are offered to zcrp-top, or "1": the usual one (zcrp-top(1)).
      * They are in a file for this user alone, which the process keeps up to date and removes at its
      * end. A process has one such file: the folder of the first entity counts. ZCRP_STATS in the
-     * environment overrules this. Where they cannot be offered they are not, and nothing else
-     * changes. The text is copied. Default NULL: they are not offered. */
+     * environment overrules this. If the file cannot be made, there are no statistics, and nothing
+     * else changes. The text is copied. Default NULL: they are not offered. */
     const char *stats_directory;
 
     /* Connections: while nothing else is sent, each end says that it is there at least this often,
@@ -566,9 +567,9 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_receiver_sized(struct zcrp_entity **enti
  * found need not confirm. A sender's close waits for all its messages, also for those that the peer
  * has not posted a buffer for yet. It does not wait for messages that were cancelled: telling the
  * peer costs at most a round trip. ZCRP_ERROR_BUSY, after 100 ms: a message is in flight still, as
- * zcrp_cancel says; nothing was freed, and the entity can only be closed again, which then returns
- * what was found out of the peer. ZCRP_ERROR_ARGUMENT for one half of a connection: its connection
- * is to be closed. */
+ * zcrp_cancel says, and nothing was freed. The only call that the entity still takes is zcrp_close,
+ * which then returns what the first close has found out about the peer. ZCRP_ERROR_ARGUMENT for one
+ * half of a connection: close the connection instead. */
 ZCRP_PUBLIC int zcrp_close(struct zcrp_entity *entity);
 
 /* Sends `size` bytes of the message (on a sender), or posts it to receive up to `size` (on a
@@ -606,13 +607,14 @@ ZCRP_PUBLIC int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns);
  * or ZCRP_ERROR_ARGUMENT. NULL entries are passed over. They may belong to different entities. */
 ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int64_t timeout_ns);
 
-/* Takes a message in flight back. When 0 is returned it has ended with ZCRP_ERROR_CANCELLED and the
+/* Cancels a message in flight. When 0 is returned, it has ended with ZCRP_ERROR_CANCELLED, and the
  * buffer is the caller's; the peer's message fails with ZCRP_ERROR_PEER_CANCELLED, unless all of it
  * had arrived already. Never waits for the peer, only for a system call under way: 200 ms at most.
- * ZCRP_ERROR_BUSY: a sender on this host had begun to copy to the buffer, and its process stands
- * still; or a system call of this process's is under way for longer, because memory of a peer on
- * this host does not come, or because its thread has no processor. The message stays in flight, and
- * ends with ZCRP_ERROR_CANCELLED when the copy or the call is over, or that process ends.
+ * ZCRP_ERROR_BUSY: a sender on this host has begun to copy to the buffer, and its process is
+ * stopped; or a system call of this process takes longer than that, because memory of a peer on
+ * this host does not arrive, or because its thread gets no processor. The message stays in flight,
+ * and ends with ZCRP_ERROR_CANCELLED when the copy or the call is over, or the sender's process
+ * ends.
  * ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
 
@@ -754,13 +756,13 @@ ZCRP_PUBLIC int zcrp_rcv_stats_sized(struct zcrp_stats *stats, size_t stats_size
  * machine; else what the system said: EACCES, EAFNOSUPPORT, ENETUNREACH, EHOSTUNREACH. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_connect(const char *host, const char *port);
 
-/* A UDP socket bound to host and port ("0": any free one; then zcrp_udp_port tells), for a
- * receiver. It is not connected yet: zcrp_udp_accept does that. Only a receiver listens and
- * accepts; a sender connects. Codes as above, but 0 is a port here.
+/* A UDP socket bound to host and port ("0": any free one, which zcrp_udp_port tells), for a
+ * receiver. zcrp_udp_accept connects it. Only a receiver listens and accepts; a sender connects.
+ * Codes as above, but 0 is a valid port here.
  *
  * A host of NULL is any address of this machine, IPv4 and IPv6; the port has to be free in both.
- * The socket is one of IPv6 (AF_INET6) then, to which a peer by IPv4 has a mapped address
- * (::ffff:192.0.2.1). Where the machine has no IPv6 it is one of IPv4. */
+ * Then it is an IPv6 socket (AF_INET6), which shows an IPv4 peer by a mapped address
+ * (::ffff:192.0.2.1), or an IPv4 socket if the machine has no IPv6. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_udp_listen(const char *host, const char *port);
 
 /* Waits for a sender at a listening socket and connects the socket to it. It takes the first sender
@@ -825,10 +827,10 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_listen_sized(struct zcrp_listener **listener,
 
 /* Takes the next connection out of the backlog, or waits for one, at most `timeout_ns` (negative:
  * for ever). The listener makes the connection by itself, as soon as a caller has shown that it
- * reads what is sent to its address, and with keys that it has a good one. It is up from then on,
+ * reads what is sent to its address, and with keys that its key is accepted. It is up from then on,
  * accepted or not: the peer's zcrp_connect returns, and its messages wait for buffers. So one
- * thread may connect, and accept afterwards. The peer may also have closed by the time that its
- * connection is accepted (zcrp_connection_status).
+ * thread may connect, and accept afterwards. The peer may have closed before its connection is
+ * accepted (zcrp_connection_status).
  *
  * A connection that nobody accepts for the listener's options.silence_ns is closed; its peer is
  * told, and has ZCRP_ERROR_PEER_CLOSED; what it had sent ends with ZCRP_ERROR_CUT_OFF.
@@ -852,8 +854,8 @@ struct zcrp_listener_stats {
     uint64_t dropped;     /* times that a caller found no room (options.connections, .backlog), or
                              that its connection was not accepted in time */
     uint64_t connections; /* now: in the backlog, or accepted and not closed yet */
-    uint64_t refused;     /* callers whose key is not good here; callers without keys are told that
-                             they need some, and are not counted */
+    uint64_t refused;     /* callers whose key is not accepted here; a caller without keys is told
+                             that it needs some, and is not counted */
 };
 
 /* Fills *stats; a macro like zcrp_stats. 0, or ZCRP_ERROR_ARGUMENT, _FORKED.
@@ -882,10 +884,10 @@ ZCRP_PUBLIC int zcrp_listener_close(struct zcrp_listener *listener);
  * _ADDRESS, _ARGUMENT, _MEMORY, _SYSTEM. Nothing interrupts it: a program that ends its wait on
  * Ctrl-C gives a limit of 0, and calls zcrp_connection_wait, which zcrp_connection_interrupt ends.
  *
- * The peer may have closed by the time that the call returns 0 (zcrp_connection_status).
+ * The peer may have closed before the call returns 0 (zcrp_connection_status).
  *
- * Of a name that has several addresses only the first to which this machine has a route is tried,
- * as by zcrp_udp_connect. After ZCRP_ERROR_REFUSED zcrp_explain says which one that was.
+ * If the host's name has several addresses, the call tries only the first to which this machine has
+ * a route, as zcrp_udp_connect does. After ZCRP_ERROR_REFUSED zcrp_explain says which one it was.
  *
  *     int zcrp_connect(struct zcrp_connection **connection, const char *host, const char *port,
  *                      const struct zcrp_options *options, int64_t timeout_ns); */
@@ -936,10 +938,10 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_first(const struct zcrp_connection 
  * and messages go from memory to memory. */
 ZCRP_PUBLIC int zcrp_connection_status(struct zcrp_connection *connection);
 
-/* Waits while the peer is looked for, at most `timeout_ns` (negative: as long as options.connect_ns
- * says). It is for a connection that was made with a time limit of 0. The connection's status; or
- * ZCRP_ERROR_TIMEOUT, and _INTERRUPTED if zcrp_connection_interrupt ended the wait: then the peer
- * is still looked for. */
+/* Waits until the peer is found, or the search has failed, at most `timeout_ns` (negative: as long
+ * as options.connect_ns says). It is for a connection that was made with a time limit of 0. Returns
+ * the connection's status; or ZCRP_ERROR_TIMEOUT, or _INTERRUPTED if zcrp_connection_interrupt
+ * ended the wait: then the search goes on. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_connection_wait(struct zcrp_connection *connection,
                                                    int64_t timeout_ns);
 
@@ -951,20 +953,19 @@ ZCRP_PUBLIC int zcrp_connection_peer(const struct zcrp_connection *connection, c
 ZCRP_PUBLIC int zcrp_connection_local(const struct zcrp_connection *connection, char *text,
                                       size_t size);
 
-/* A message as by zcrp_alloc_msg, whose memory a peer on this host may map. It is of the bytes that
- * options.mapped_bytes has set aside, rounded up to pages; where those do not suffice, or the peer
- * is on another host, its memory is ordinary, and everything else is the same. It may be sent or
- * received over any entity. NULL: no memory.
+/* A message as zcrp_alloc_msg makes it, in memory that a peer on this host may map. The memory
+ * comes from options.mapped_bytes, rounded up to pages. If that is used up, or the peer is on
+ * another host, the memory is ordinary, and everything else is the same. It may be sent or received
+ * over any entity. NULL: no memory.
  *
- * From one such message into another the library copies bytes like its own, about one and a half
- * times as fast as from one process's memory into another's. A peer that may not read this
- * process's memory (Yama; another namespace of processes) can still have these messages, and the
+ * From one such message into another the library copies bytes without the kernel, about one and a
+ * half times as fast as from one process's memory into another's. A peer that may not read this
+ * process's memory (Yama; another PID namespace) can still have these messages, and the
  * others with one copy more.
  *
- * It gives something away. A peer of this user on this host can look at all of this memory, at any
- * time until the connection was closed and the last of its messages freed: at messages that are
- * for the other direction, at what is written there later, and at what a message held that was
- * freed. It can write nowhere. */
+ * It exposes memory. Until the connection is closed and its last message freed, a peer of this user
+ * on this host can read all of this memory: messages of the other direction, bytes that are written
+ * there later, and bytes of freed messages. It can write nowhere. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection,
                                                        nlong size);
 
@@ -975,22 +976,22 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *c
 ZCRP_PUBLIC int zcrp_connection_identity(const struct zcrp_connection *connection, char *text,
                                          size_t size);
 
-/* The same of a sender or a receiver with keys: over descriptors, or one half of a connection. 0,
- * or ZCRP_ERROR_SIZE, _IDLE, _ARGUMENT, _FORKED. */
+/* The identity of the peer of a sender or a receiver with keys: over descriptors, or one half of a
+ * connection. 0, or ZCRP_ERROR_SIZE, _IDLE, _ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_identity(struct zcrp_entity *entity, char *text, size_t size);
 
-/* Calls zcrp_interrupt for both halves: it ends the waits for their messages, in zcrp_expect (the
- * receiver's) and in zcrp_connection_wait (the sender's). A half in which no wait is under way
- * returns ZCRP_ERROR_INTERRUPTED from its next one. So after an interrupt that ended a wait in one
- * half, expect one more in the other. A signal handler may call it. 0, or ZCRP_ERROR_ARGUMENT,
+/* Calls zcrp_interrupt for both halves. This ends the waits for their messages, the receiver's
+ * zcrp_expect and the sender's zcrp_connection_wait. If no thread waits in a half, the half's next
+ * wait returns ZCRP_ERROR_INTERRUPTED. So after a wait in one half was interrupted, expect one
+ * interrupted wait in the other half. A signal handler may call it. 0, or ZCRP_ERROR_ARGUMENT,
  * _FORKED. */
 ZCRP_PUBLIC int zcrp_connection_interrupt(struct zcrp_connection *connection);
 
 /* Waits until all that was sent is acknowledged (options.linger_ns), tells the peer, and frees the
  * connection. Messages that are left fail with ZCRP_ERROR_CLOSED. 0, or ZCRP_ERROR_TIMEOUT if the
- * peer did not confirm, or _BUSY, both as of zcrp_close. If the peer closes the connection, too, it
- * may be gone before its last word arrives: then the close takes 0.3 s more, and is confirmed all
- * the same. NULL is fine. */
+ * peer did not confirm, or _BUSY, as zcrp_close returns them. If both ends close at once, the peer
+ * may be gone before its confirmation arrives: then the close takes 0.3 s longer, and still counts
+ * as confirmed. NULL is fine. */
 ZCRP_PUBLIC int zcrp_connection_close(struct zcrp_connection *connection);
 
 #ifdef __cplusplus
