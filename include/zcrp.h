@@ -337,7 +337,7 @@ enum zcrp_congestion {
     ZCRP_CONGESTION_NONE = 1,    /* for a dedicated link: the largest window, no pacing */
     ZCRP_CONGESTION_RENO = 2,    /* RFC 5681: halves its window at each loss */
     ZCRP_CONGESTION_CUBIC = 3, /* RFC 9438, as TCP on most machines: fills queues, loss slows it */
-    ZCRP_CONGESTION_BBR = 4,   /* after version 3: models the path, keeps queues short, bears loss */
+    ZCRP_CONGESTION_BBR = 4,   /* after version 3: a path model, short queues, bears loss */
 };
 
 /* Features to switch off, and features that are off by default. A variable in the environment with

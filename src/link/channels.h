@@ -3,8 +3,8 @@
  *
  * The channels work on duplicates of the descriptors, so a user who closes one early does no harm.
  *
- * One socket has at most one sender and one receiver, or either would take what is for the other.
- * With keys it has one entity, because both ends of a handshake hear all of it.
+ * One socket has at most one sender and one receiver, because two of a kind would take each other's
+ * datagrams. With keys it has one entity, because a handshake reads all datagrams of its socket.
  * The registry knows sockets by the kernel's cookie, so that duplicates of a descriptor are the
  * same. It has one mutex, never held together with another. */
 #ifndef ZCRP_LINK_CHANNELS_H
@@ -37,8 +37,8 @@ __attribute__((warn_unused_result)) int channels_open(struct channels *c, bool i
                                                       const int descriptors[2],
                                                       const struct zcrp_options *options);
 
-/* The same for the sender or the receiver of a connection, over its socket, which stays the
- * connection's and is known to nobody else. */
+/* The same for the sender or the receiver of a connection. The connection keeps its socket, which
+ * no other entity uses. */
 __attribute__((warn_unused_result)) int
 channels_open_half(struct channels *c, bool is_sender, int fd, const struct zcrp_options *options);
 

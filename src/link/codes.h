@@ -7,18 +7,19 @@
 
 #include <stdbool.h>
 
-/* The code of a message that ended so. The core knows of no channel: a message that it ends by
- * itself failed because of the channel if that is broken, else because of the close. */
+/* The code of a message with this outcome. The core does not know the channel. So a message that
+ * the core ended by itself failed because of the channel, if that is broken, and else because of
+ * the close. */
 int code_of_outcome(enum outcome outcome, bool is_broken);
 
-/* How a connection stands whose sender is linked so, and ended so. */
+/* The status of a connection whose sender has this link, and this end. */
 int code_of_link(enum peer_link link, enum outcome ended);
 
 /* Does this outcome end the whole session, so that the backlog fails with it? */
 bool code_ends_session(enum outcome outcome);
 
-/* The code for a negative error of channel_init, or of the system: then errno is set, and what the
- * system says is said (reason.h). */
+/* The code for a negative error of channel_init, or of the system: then errno is set, and the
+ * system's text becomes the reason (reason.h). */
 int code_of_channel(int error);
 
 /* ZCRP_ERROR_ARGUMENT; says that the argument of this name is NULL. */

@@ -18,7 +18,8 @@
 
 struct collection {
     _Atomic bool is_on; /* (a) set once; before, nothing is collected and there is no descriptor */
-    struct wake wake;   /* (k) readable while there is something to collect, or once in vain */
+    struct wake
+        wake; /* (k) readable while messages can be collected; may be readable once without any */
     _Atomic bool is_rung;  /* (a) a ring need not write: saves a system call for each batch */
     _Atomic bool has_more; /* (a) when a message was taken last, there were more */
     struct list ended;     /* (k) */
@@ -42,7 +43,7 @@ void collection_ring(struct collection *c);
 /* The message that ended first, or NULL. Never blocks. */
 struct message *collection_take(struct collection *c);
 
-/* Does its user collect, and has he left messages? He is likely to go on. Any thread may ask. */
+/* Does the user collect, and was there more to collect? Then more calls are likely. Any thread. */
 static inline bool collection_has_more(const struct collection *c)
 {
     return atomic_load_explicit(&c->has_more, memory_order_relaxed);

@@ -10,7 +10,7 @@
  * The library's threads are the engine's (workers/engine.h), of which the entity is a member. A
  * locked section that changes a machine goes from entity_enter to entity_leave. For each half that
  * was touched leave does all that a change may need, whatever the change was: it drains the
- * machine's events, moves the backlog up, and wakes those whom it concerns.
+ * machine's events, moves the backlog up, and wakes the threads that have to act.
  * docs/internals/threads.md has the rules.
  *
  * A user's call that knows its entity by a message alone visits the entity: it stays until the
@@ -36,7 +36,7 @@
 #include "workers/engine.h"
 #include "workers/workspace.h"
 
-/* So long a call waits for a peer that is late (transport_look_late). */
+/* How long a call waits for a late peer (transport_look_late). */
 #define ENTITY_BUSY_AFTER (100 * MILLISECOND)
 
 /* Where an entity stands. It only moves on, by entity_move. */
@@ -65,23 +65,23 @@ struct zcrp_entity {
     _Atomic int visitors;         /* (a) calls that are within by way of a message */
 
     enum entity_life life;    /* (m) */
-    int close_code;           /* (m) what close has found out of the peer, once it is FAILING */
+    int close_code;           /* (m) what close has found out about the peer, once FAILING */
     struct machine machine;   /* (m) */
     struct backlog backlog;   /* (m) */
     struct list ended;        /* (m) messages whose users have to be told */
     uint64_t wrapped;         /* (m) messages in flight in memory that the user brought, and */
-    uint64_t unseen;          /* (m) of those, such as message_is_unseen says */
+    uint64_t unseen;          /* (m) those for which message_is_unseen is true */
     uint64_t messages;        /* (m) that ended well, and */
     uint64_t failures;        /* (m) that did not; */
     uint64_t bytes;           /* (m) of those that ended well */
     struct zcrp_stats traced; /* (m) as the user's trace knows them */
-    struct hints hints;       /* (m) of the channels, that the machine knows of */
+    struct hints hints;       /* (m) of the channels, as the machine knows them */
 
     struct transport *transport; /* (c) over the channels */
     struct keyed keyed;
     struct notice notice;
     struct answering answering;   /* (m) a connection's receiver only */
-    struct flush flush;           /* (m) what is put off */
+    struct flush flush;           /* (m) delayed sending */
     bool is_sending;              /* (m) a thread has a burst out */
     bool is_ready;                /* (m) the engine was asked to send */
     enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */
@@ -130,9 +130,9 @@ void entity_leave_joined(struct zcrp_entity *e);
  * to be told of. If something may have, it ends the section as entity_leave does. */
 void entity_leave_ended(struct zcrp_entity *e);
 
-/* Leaves the section for a call of the transport: entity_enter goes on with it. Ends that have come
- * are told at once, and a peer on this host that is to be met is met before it hears of the
- * session; whatever else is to be told is found at the end of the section. */
+/* Leaves the section for a call of the transport: entity_enter goes on with it. Messages that
+ * have ended are told at once, and a peer on this host is met before it learns of the session. All
+ * other news is told at the end of the section. */
 void entity_leave_to_send(struct zcrp_entity *e);
 
 /* A message that is neither in the machine nor in the backlog any more ends so. It is told when the

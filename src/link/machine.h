@@ -1,5 +1,5 @@
-/* The two pure machines of src/core behind one face: what the entity does alike with either. The
- * contracts are those of sender.h and receiver.h. Under the link's mutex. */
+/* One interface to the two pure machines of src/core, for what an entity does with either. sender.h
+ * and receiver.h have the contracts. Under the link's mutex. */
 #ifndef ZCRP_LINK_MACHINE_H
 #define ZCRP_LINK_MACHINE_H
 
@@ -73,7 +73,7 @@ bool machine_is_replaced(const struct machine *m);
  * (receiver_told); OK: it has not. */
 enum outcome machine_told(const struct machine *m);
 
-/* How this half of a connection ends where the other half has ended so (receiver_end_beside). */
+/* How this half of a connection ends if the other half has this end (receiver_end_beside). */
 enum outcome machine_end_beside(const struct machine *m, enum outcome other_ended);
 
 /* Bytes that are on their way to a receiver's message, see receiver_expected; of a sender 0. */
@@ -107,8 +107,8 @@ void machine_give_up(struct machine *m);
 void machine_fail(struct machine *m, instant now, enum outcome outcome);
 
 /* The kernel could not access memory of the burst, or of the plan, that is out. Messages whose
- * memory cannot be accessed fail. If there is none, the memory was put right meanwhile; after
- * several such calls in a row all messages of the burst, or of the plan, fail. */
+ * memory cannot be accessed fail. If there is none, the memory has become accessible meanwhile;
+ * after several such calls in a row all messages of the burst, or of the plan, fail. */
 void machine_on_burst_fault(struct machine *m, const struct burst *b);
 void machine_on_plan_fault(struct machine *m, struct landing *l);
 

@@ -6,8 +6,8 @@
  *                    \---cancelled, or failed-----/
  *
  * The latch is closed exactly while the message is in flight: from begin until its end is told.
- * Whoever finds it open may read the rest without a lock, and only then may the message be freed.
- * It opens last: behind it the library touches nothing of the message any more.
+ * A thread that finds it open may read the rest without a lock, and only then may the message be
+ * freed. It opens last: once it is open, the library does not touch the message any more.
  *
  * Lock letters: (m) the mutex of the entity it is in flight in; (k) the collections' mutex;
  * (l) written before the latch opens or while no other call has the message, read while it is
@@ -70,7 +70,7 @@ struct message {
     instant seen_at;            /* (l) having been given then; see message_is_unseen */
 
     /* While in flight. */
-    struct zcrp_entity *entity; /* (l) whom it was given to last; good only while in flight */
+    struct zcrp_entity *entity; /* (l) that has it; valid only while in flight */
     uint32_t generation;        /* (l) of the process that did (platform/system.h) */
     nlong size;                 /* (l) bytes to send or receive, at most */
     enum message_life life;     /* (m) */
@@ -114,19 +114,19 @@ int message_code(const struct message *m);
  * within the last second. */
 bool message_is_unseen(const struct message *m, nlong size, instant now);
 
-/* In flight from now on, and idle until it is queued or in the machine. Nobody waits for it: what
- * was known of its last flight is forgotten. Only of one that wraps memory `now` is looked at. */
+/* In flight from now on, and idle until it is queued or in the machine. No thread waits for it, and
+ * the results of its last flight are cleared. `now` counts only if it wraps memory. */
 void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, instant now);
 
 /* The flight moves on (CHECKed). Under the mutex. */
 void message_move(struct message *m, enum message_life life);
 
-/* How it ends is decided, which nobody sees yet. Under the mutex. */
+/* Its end is decided, but no thread outside sees it yet. Under the mutex. */
 void message_decide(struct message *m, int code, nlong length);
 
-/* Tells those of a list whose ends are decided: opens their latches, in this order, and wakes those
- * who wait. The messages may be gone when this returns; bell_ring is left to the caller. The list
- * may be the end of a longer one. */
+/* Tells those of a list whose ends are decided: opens their latches, in this order, and wakes
+ * waiting threads. The messages may be gone when this returns; bell_ring is left to the caller. The
+ * list may be the end of a longer one. */
 void messages_tell(struct list ended);
 
 #endif

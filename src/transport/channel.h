@@ -12,8 +12,8 @@
  * good its SO_RXQ_OVFL, IP_RECVTOS and the size of its buffers. Meanwhile the user must not read,
  * write or reconnect it, nor have asked for an error queue (IP_RECVERR) that nobody empties.
  *
- * There are three kinds of errors. Init finds the user's mistakes. Errors of the network are
- * counted (enum channel_counter), and a verdict tells them. BROKEN is an error of this machine:
+ * There are three kinds of errors. Init finds the user's mistakes. Network errors are
+ * counted (enum channel_counter), and returned as verdicts. BROKEN is an error of this machine:
  * every later call fails, too.
  *
  * ICMP messages are counted and have no other effect, because anybody may have sent them. They make
@@ -59,7 +59,7 @@ enum channel_verdict {
     CHANNEL_REFUSED = -4, /* nobody listens at the peer's address, or no route leads there, now */
     CHANNEL_BROKEN = -5,  /* the descriptor is no use (any more); see channel_fault */
     CHANNEL_FAULT = -6,   /* the kernel cannot read, or write, memory that it was given */
-    CHANNEL_ABSENT = -7,  /* pages of the user's memory are to come first; of no call of a socket */
+    CHANNEL_ABSENT = -7,  /* pages of the user's memory have to arrive first; not from a socket */
 };
 
 /* What happened, and how often since init. */
@@ -126,7 +126,7 @@ struct channel_options {
     uint32_t send_bytes; /* socket buffers to ask for; 0: as they are */
     uint32_t receive_bytes;
     bool use_gso;   /* send a burst in one call, if the kernel can */
-    bool use_gro;   /* receive one in one call, likewise */
+    bool use_gro;   /* receive a burst in one call, if the kernel can */
     bool sends_ecn; /* what is sent may be marked instead of dropped (socket.h), */
     bool reads_ecn; /* and marks of what arrives are counted; over UDP, without AAL5 */
     struct channel_tap tap;
@@ -145,7 +145,7 @@ struct channel {
     bool leaves_gro;               /* (r) but the kernel was asked to join none */
     struct aal5_channel *aal5;     /* (c) NULL: units are datagrams; see aal5_channel.h */
     int discovery_before;          /* (c) the socket's, given back by fini; -1: untouched */
-    int ecn_before;                /* (c) likewise: its type of service */
+    int ecn_before;                /* (c) its type of service, given back as well */
     uint32_t drops_seen;           /* (r) the socket's own count, wraps around */
     uint32_t path_bytes;           /* (c) largest datagram that the path takes whole, as the
                                       kernel said at init, */

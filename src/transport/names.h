@@ -1,11 +1,11 @@
 /* Sockets by host and port: a convenience of the public API. The channel takes any connected socket
  * that it knows, wherever it comes from.
  *
- * A host is a name or an address ("example.org", "192.0.2.1", "::1"). NULL is this machine's any
- * address, and where it names a peer, this machine itself. A port is a number or a service's name;
+ * A host is a name or an address ("example.org", "192.0.2.1", "::1"). NULL is any address
+ * of this machine, or, for a peer, this machine itself. A port is a number or a service's name;
  * a local port of NULL or "0" leaves the choice to the system. Addresses are tried in the order in
- * which the name resolves, until one works: until a socket can be connected or bound. Whether
- * anybody listens there does not show in that. Looking up a name may block for long.
+ * which the name resolves, until one works: until a socket can be connected or bound. This
+ * does not show whether anybody listens there. Looking up a name may block for long.
  *
  * Each returns a descriptor, close-on-exec and the caller's to close; or the system's negative
  * error number; or, if the name does not resolve, a number from which names_resolver has what the

@@ -12,14 +12,14 @@
  *                        100 ms; a receiver reads its socket until that is empty
  *     MEMORY             units, and answers to them, take memory, but for those that it does not
  *                        take; hellos, offers and probes take the socket
- *     LEAVING            what lies in memory does not count any more; it goes as soon as no thread
- *                        uses it
+ *     LEAVING            the memory's content does not count any more; the memory goes as soon as
+ * no thread uses it
  *
  * The two halves of a connection have a transport each, over one socket. Each meets its peer's
  * other half by itself, because rights can forbid one direction only.
  *
- * What is sealed: with keys everything that takes the socket. What crosses memory is not: both ends
- * showed that they have the keys when they met there.
+ * With keys everything that takes the socket is sealed. Data in memory are not: both ends proved
+ * their keys when they met there.
  *
  * Letters: (c) constant while it is used; (m) the link's mutex; (tx), (rx) the claim to send, to
  * receive. "Locked" is the link's mutex; without it nobody calls those functions. */
@@ -183,7 +183,7 @@ bool transport_stands_still(const struct transport *t);
 enum channel_verdict transport_send(struct transport *t, bool by_memory, struct burst *burst,
                                     uint32_t *sent, bool *held);
 
-/* Sends what is no machine's, and never sealed. */
+/* Sends a datagram that no machine made, and that is never sealed. */
 enum channel_verdict transport_send_plain(struct transport *t, const struct burst *burst,
                                           uint32_t *sent);
 
@@ -214,11 +214,11 @@ static inline bool transport_takes_wholes(const struct transport *t)
 /* Does the peer show a buffer for this message of the session? */
 bool transport_find_credit(const struct transport *t, uint64_t in_session, uint64_t *size);
 
-/* Was any found in this memory? Before that the peer may read units only. */
+/* Has the peer shown any buffer in this memory? Before that it may read units only. */
 bool transport_has_credit(const struct transport *t);
 
-/* It does not: the peer is to say when it has one, if this side sleeps by then. So look once more
- * behind transport_say_asleep. */
+/* The peer shows none: asks it to say when it has one, if this side sleeps by then. So check once
+ * more after transport_say_asleep. */
 void transport_want_credit(struct transport *t);
 
 /* Is there room for so many messages, of so many bytes together? */
@@ -229,8 +229,8 @@ bool transport_has_whole_room(struct transport *t, uint32_t messages, uint32_t b
 bool transport_put_whole(struct transport *t, uint64_t in_session, uint64_t owner,
                          struct iovec bytes);
 
-/* Is it told by the time that the peer does not read them? If not, one who has put any has to look
- * for the deadline. */
+/* Does a deadline show that the peer does not read them? If not, a thread that has put some has to
+ * ask for the deadline. */
 static inline bool transport_is_watched(const struct transport *t)
 {
     return t->watch_at != NEVER;
@@ -328,8 +328,8 @@ size_t transport_answer(struct transport *t, uint8_t *buffer);
 /* Has memory a control datagram for a sender? Locked. */
 bool transport_has_control(const struct transport *t);
 
-/* Finds out whether memory has something for this half, or its socket is to be heard; passes the
- * notes that were taken back. Memory is there. Locked. */
+/* Finds out whether memory has something for this half, or its socket has to be read; skips revoked
+ * notes. Memory is there. Locked. */
 bool transport_find_news(const struct transport *t);
 
 /* Looks whether the peer still writes, or so it seems, to a landing that is over, and notes it
@@ -338,11 +338,11 @@ bool transport_look_late(struct transport *t);
 
 /* ---- sleeping, locked ---- */
 
-/* Says in memory that nobody looks there from now on, so that the peer wakes somebody. False if
+/* Says in memory that no thread polls it from now on, so that the peer sends a wake-up. False if
  * there is something already. */
 bool transport_say_asleep(struct transport *t);
 
-/* Says that somebody looks. True if there is memory to look at. */
+/* Says that a thread polls memory again. True if there is memory. */
 bool transport_say_awake(struct transport *t);
 
 /* ---- statistics, locked ---- */

@@ -1,6 +1,6 @@
 /* Persistent congestion (RFC 9002, 7.6): transmissions one after the other, none of which arrived,
- * that were sent over a longer time than a few probe timeouts. Then what was known of the path is
- * of no use any more.
+ * that were sent over a longer time than a few probe timeouts. Then knowledge of the path is
+ * out of date.
  *
  *     acknowledgement     ++++++------------------+++      sequence numbers
  *     marks                .   .    .   .    .     .       when some of them were sent
@@ -38,7 +38,7 @@ struct persistence_search {
     uint64_t known;        /* the highest number that had arrived before */
     uint64_t newest;       /* and has now */
     instant overdue;       /* what was sent later may still arrive */
-    duration least;        /* persistent is what lasted longer */
+    duration least;        /* persistent congestion lasts longer */
     struct interval found; /* such, and new; or empty */
     instant end;           /* when the last of it was sent, at the earliest */
     duration missing;      /* the longest part of the one before that has not arrived */

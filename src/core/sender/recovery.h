@@ -9,9 +9,9 @@
  *            |<-------------/           v                 -------------> arrived after all:
  *            |<-------------------- units given up                       the repeat is cancelled
  *
- * The caller owns the messages, and lends them; a message whose last unit arrives ends here. What
- * happens to a unit is handed back as a value, one row or unit a call, so that the caller can tell
- * congestion control and the path of it in its order.
+ * The caller owns the messages, and lends them; a message whose last unit arrives ends here. Each
+ * call returns what happened to one row or unit, so that the caller can report it to congestion
+ * control and the path in order.
  *
  * An acknowledgement is worked off in these steps: begin_ack; for each interval on_gap, or late and
  * acknowledge; cancel; end_ack; lose; end_gaps.
@@ -117,9 +117,8 @@ static inline void recovery_mark_single(struct recovery *r, uint64_t seq)
  * has a buffer at the receiver, and `most` bytes at most. Else NULL. */
 struct message_out *recovery_whole(struct recovery *r, uint32_t most);
 
-/* That message is out as a whole. Then it has arrived; or it comes back, and is sent in units, but
- * for one that is over, or was taken back meanwhile: of that nothing is left to do. True if it is
- * to be sent again. */
+/* That message is out as a whole. Then it has arrived; or it comes back, and is sent in units,
+ * unless it has ended or was cancelled meanwhile. True if it is to be sent again. */
 void recovery_put_whole(struct message_out *message);
 void recovery_whole_arrived(struct recovery *r, uint64_t number);
 bool recovery_whole_came_back(struct recovery *r, uint64_t number);

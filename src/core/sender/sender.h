@@ -104,7 +104,7 @@ bool sender_times_submit(const struct sender *s);
 /* Is anything on its way that was not acknowledged yet? */
 bool sender_is_in_transit(const struct sender *s);
 
-/* Takes a message back; its event follows (at once, unless it is pinned). False if it is over, or
+/* Cancels a message; its event follows (at once, unless it is pinned). False if it is over, or
  * its end is decided already. */
 bool sender_cancel(struct sender *s, instant now, uint64_t number);
 
@@ -140,8 +140,8 @@ bool sender_is_admitted(const struct sender *s);
 /* The channel took the first `sent` datagrams of the burst; the others are sent again. */
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent);
 
-/* The same of a burst in which each unit pins its message. But the channel reads the first `sent`
- * of them later: each holds its message until it is let go. */
+/* As sender_sent, for a burst in which each unit pins its message, and whose first `sent` units the
+ * channel reads later: each holds its message until it is let go. */
 void sender_held(struct sender *s, const struct burst *burst, uint32_t sent);
 void sender_let_go(struct sender *s, uint64_t message);
 
@@ -215,21 +215,21 @@ bool sender_on_refused_size(struct sender *s, instant now, uint32_t bytes);
 /* The kernel has refused to cut bursts, and is not asked again. */
 void sender_on_uncut(struct sender *s);
 
-/* Hints of the system's, which anybody on the network may have caused: a datagram did not fit
- * somewhere, or it got nowhere. The first begins a probe of the path. The second names the failure
- * of a sender that is never paired, and brings it forward if nothing else comes in answer to
- * several hellos (config.refusal). Neither does more. */
+/* Hints of the system, which anybody on the network may have caused: a datagram was too big, or
+ * could not be delivered. The first hint starts a probe of the path. The second one names the
+ * failure of a sender that is never paired, and brings the failure forward if several hellos get no
+ * other answer (config.refusal). Neither does more. */
 void sender_on_path_hint(struct sender *s, instant now);
 void sender_on_refused(struct sender *s, instant now);
 
 /* A hint, too: nobody listens at the peer's port. A sender that is paired asks whether the peer is
- * there. If question after question meets nothing else, the peer is silent (config.gone). */
+ * there. If all questions get only this hint in reply, the peer is silent (config.gone). */
 void sender_on_closed_port(struct sender *s, instant now);
 
 /* With keys: something of the handshake has left, in place of a hello. */
 void sender_on_handshake_sent(struct sender *s, instant now);
 
-/* What had come for the sender is with it, or was looked for in vain. True if that brings the
+/* The sender has received all that had arrived for it, or nothing had. True if that brings the
  * deadline forward. */
 bool sender_on_listened(struct sender *s);
 
