@@ -155,11 +155,11 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(TOO_LARGE, "the message is larger than the buffer posted for it")                            \
     X(CANCELLED, "the message was cancelled")                                                      \
     X(PEER_CANCELLED, "the peer cancelled the message")                                            \
-    X(SILENT, "the peer has not been heard of for too long")                                       \
+    X(SILENT, "nothing has arrived from the peer for too long")                                    \
     X(RESTARTED, "the peer restarted and knows nothing of the message")                            \
     X(PEER_CLOSED, "the peer has closed")                                                          \
     X(CLOSED, "the entity was closed before the message was through")                              \
-    X(CHANNEL, "the channel failed; the descriptors are of no use any more")                       \
+    X(CHANNEL, "the channel failed; the descriptors cannot be used any more")                      \
     X(PERMISSION,                                                                                  \
       "no right to open a raw socket (CAP_NET_RAW); AAL5 over UDP, port 6635, needs none")         \
     X(REFUSED, "nobody listens at the peer's address")                                             \
@@ -301,8 +301,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_pin(struct zcrp_keys *keys, const char *
 
 /* A certificate of this side's own and its secret key (files in PEM), the authorities that it
  * trusts, and the name that a peer's certificate must have (NULL: any name that these authorities
- * have certified). Both sides show one. The name is looked for among the alternative names alone,
- * never in the common name. If a certificate says what it is for (extended key usage), the
+ * have certified). Both sides show one. The name has to be one of the alternative names;
+ * the common name does not count. If a certificate says what it is for (extended key usage), the
  * listener's has to say server authentication, and the caller's client authentication. Keys are of
  * the kinds of zcrp_keys_raw. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_certificate(struct zcrp_keys **keys,
@@ -489,7 +489,7 @@ struct zcrp_options {
      * trying, because the peer may be late. */
     int64_t connect_ns;
 
-    /* Senders: if the peer is heard of, but acknowledges nothing of what is in transit for this
+    /* Senders: if datagrams of the peer arrive, but acknowledge nothing that is in transit for this
      * long, messages fail with ZCRP_ERROR_STALLED. Default 30 s. */
     int64_t progress_ns;
 
@@ -709,8 +709,8 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
       "why memory is not used: enum zcrp_memory_refusal; 0: it is, or need not be")                \
     X(drop_forged, "dropped: not sealed with the keys of this connection")                         \
     X(drop_replayed, "dropped: sealed, and a repeat, or far too old")                              \
-    X(keys_refused, "handshakes with a peer that has no key which is good here")                   \
-    X(unwatched, "times that epoll had no room for the socket, which is looked at by time then")   \
+    X(keys_refused, "handshakes with a peer whose key is not accepted here")                       \
+    X(unwatched, "times that epoll had no room for the socket, which is polled by a timer then")   \
     X(messages_whole, "messages that crossed shared memory as a whole, and in no unit")            \
     X(offload_failures, "times that the kernel cut or joined bursts wrongly, and did not say so")
 

@@ -474,7 +474,7 @@ class endpoint : public entity
         }
     }
 
-    /* Throws ZCRP_ERROR_TIMEOUT if the peer did not confirm; it is closed all the same. Not after
+    /* Throws ZCRP_ERROR_TIMEOUT if the peer did not confirm; it is closed nevertheless. Not after
      * ZCRP_ERROR_BUSY. */
     void close()
     {
@@ -697,7 +697,7 @@ class connection
         (void)zcrp_connection_interrupt(handle_);
     }
 
-    /* Throws ZCRP_ERROR_TIMEOUT if the peer did not confirm; it is closed all the same. */
+    /* Throws ZCRP_ERROR_TIMEOUT if the peer did not confirm; it is closed nevertheless. */
     void close()
     {
         int code = zcrp_connection_close(handle_);

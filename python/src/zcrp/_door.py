@@ -64,7 +64,7 @@ def error_of_message(half: int, code: int, size: int = 0, index: int = 0) -> Err
 
 
 def brief(interrupt: KeyboardInterrupt) -> KeyboardInterrupt:
-    """Ctrl-C during a wait. Where in this package the wait was is of no use to whoever reads the traceback."""
+    """Ctrl-C during a wait, without the traceback within this package, which helps nobody."""
     return interrupt.with_traceback(None)
 
 

@@ -305,7 +305,7 @@ class Connection:
         """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
 
         Messages that are left fail with :class:`zcrp.Closed`. If you cancel the close, it cancels what is left;
-        the connection is closed all the same.
+        the connection is closed nevertheless.
         """
         self._let_go()
         self._handle.begin_close()
@@ -395,7 +395,7 @@ class Listener:
             raise
 
     async def _called(self) -> None:
-        """The descriptor is readable as long as a caller is there, so it is looked at only by those who wait."""
+        """The descriptor is readable as long as a caller is there, so the loop watches it only while a task waits."""
         self._loop.add_reader(self._descriptor, self._callers.ring)
         self._waiters += 1
         try:

@@ -35,7 +35,7 @@ class ListenerStatistics(NamedTuple):
     admitted: int
     dropped: int
     connections: int
-    #: Callers that have no key which is good here.
+    #: Callers whose key is not accepted here.
     refused: int
 
 

@@ -68,7 +68,7 @@ class Options:
     memory: bool = True
     #: This side's key, and the peers that it accepts. None: no encryption, and no authentication.
     keys: Optional[Keys] = None
-    #: Of a listener: connections at once, and callers that were not accepted yet, 1 to 2^20.
+    #: For a listener: connections at once, and callers that were not accepted yet, 1 to 2^20.
     connections: Optional[int] = None
     backlog: Optional[int] = None
     #: Bytes of memory for buffers that a peer on this host may map (:meth:`Connection.allocate`), to 2^44. Default 0.

@@ -44,6 +44,6 @@ sleep 1
 kill "$sender"
 wait "$sender" 2>/dev/null
 ends 1
-check "the other end says why" grep -E "hung up|closed|not been heard" "$place/listener"
+check "the other end says why" grep -E "hung up|closed|nothing has arrived" "$place/listener"
 
 conclude

@@ -128,7 +128,7 @@ stops() {
     running=
     check "complaint of $1 then" grep -E -e "$2" "$place/said"
 }
-stops zcrp "the peer has not been heard of|acknowledged nothing|nothing moves|says nothing" "$limit"
+stops zcrp "nothing has arrived from the peer|acknowledged nothing|nothing moves|says nothing" "$limit"
 stops tcp "nothing moves|says nothing" "$limit"
 stops tcp "nothing moves|says nothing" 0
 
