@@ -33,7 +33,7 @@ typedef void (*listen_hear)(void *context, const struct caller *caller, const ui
 __attribute__((warn_unused_result)) int listen_begin(const struct listen_socket *l);
 
 /* Takes one datagram from the socket, and has it heard. 0; -EAGAIN: there is none; another negative
- * error number: the socket is of no use. */
+ * error number: the socket cannot be used. */
 __attribute__((warn_unused_result)) int listen_receive(const struct listen_socket *l,
                                                        listen_hear hear, void *context);
 

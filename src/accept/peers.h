@@ -18,7 +18,8 @@
 
 struct peers;
 
-/* Nobody, held once; for so many peers, of which so many wait. NULL: no memory. */
+/* No peers, held once; room for `most`, of which `waiting` are not accepted yet. NULL: no memory.
+ */
 struct peers *peers_create(uint32_t most, uint32_t waiting);
 
 /* A connection holds it, too. The same peers. */
@@ -31,7 +32,7 @@ void peers_leave(struct peers *p, const union address *peer, bool is_in_child);
 
 enum { PEERS_SHARE = 7 };
 
-/* May a host that has `taken` places have another one, while so many are left? A host that takes
+/* May a host that has `taken` places have another one, while `left` are left? A host that takes
  * all that it can get leaves an eighth of what was free, a second one an eighth of that. */
 static inline bool peers_may_share(uint32_t taken, uint32_t left)
 {
@@ -67,7 +68,7 @@ void peers_interrupt(struct peers *p);
 /* Is readable while take would not wait; or the system's negative error number. */
 int peers_descriptor(struct peers *p);
 
-/* Says how many were admitted, how often one found no room, or nobody who accepted it, and how many
+/* Says how many were admitted, how many found no room or were not accepted in time, and how many
  * are known. */
 void peers_add_stats(struct peers *p, struct zcrp_listener_stats *stats);
 

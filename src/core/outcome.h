@@ -14,9 +14,9 @@ enum outcome {
     OUTCOME_UNREACHABLE,    /* never paired: nothing came back */
     OUTCOME_VERSION,        /* never paired: the peer speaks another version */
     OUTCOME_NOT_ADMITTED,   /* never paired: a listener answers, but has no room */
-    OUTCOME_SILENT,         /* the peer was there, and was not heard of for the silence limit; or
+    OUTCOME_SILENT,         /* nothing came from a known peer for the silence limit; or
                                for some seconds in which it was refused and asked in vain */
-    OUTCOME_STALLED,        /* the peer is heard of, but acknowledges nothing that is in transit */
+    OUTCOME_STALLED,        /* datagrams come, but acknowledge nothing that is in transit */
     OUTCOME_PROTOCOL,       /* the peer acknowledged what was never sent */
     OUTCOME_RESTARTED,      /* the peer has restarted, and does not know it */
     OUTCOME_PEER_CLOSED,    /* the peer has closed, and nothing of it had come */

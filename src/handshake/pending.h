@@ -1,5 +1,5 @@
-/* Pending handshakes: those of callers that have not shown yet that they have a key which is good
- * here, and the thread that does them. A caller has a place here, and nothing else, until its
+/* Pending handshakes: of callers that have not proved yet that they have an accepted key; and the
+ * thread that does them. A caller has a place here, and nothing else, until its
  * handshake has ended well.
  *
  *     receiving thread --hear--> [ places, each with a queue ] -->   zcrp-keys: TLS, `send`,
@@ -13,7 +13,7 @@
  * for HANDSHAKE_PATIENCE at most. Hosts whose handshakes fail may begin few (sources.h), and come
  * last.
  *
- * Any thread may call these functions, where nothing else is said. The mutex is held for a few
+ * Any thread may call these functions unless a comment says otherwise. The mutex is held for a few
  * instructions, and never while `send` or `on_success` runs. */
 #ifndef ZCRP_HANDSHAKE_PENDING_H
 #define ZCRP_HANDSHAKE_PENDING_H
@@ -51,7 +51,7 @@ struct pending_rules {
 
 /* Callers, or datagrams, so far. */
 struct pending_counts {
-    uint64_t refused;  /* callers without a key that is good here, */
+    uint64_t refused;  /* callers without an accepted key, */
     uint64_t dropped;  /* and callers that found no room; */
     uint64_t unproven; /* datagrams of handshakes without a good cookie, */
     uint64_t strange;  /* and datagrams that were neither of a handshake nor to be answered */

@@ -1,5 +1,5 @@
-/* Who this side is, and whom it takes: the user's keys (zcrp.h). They never change once they are in
- * use, and are freed when nobody holds them any more. */
+/* This side's identity, and the peers that it accepts: the user's keys (zcrp.h). They never change
+ * once they are in use, and are freed when nobody holds them any more. */
 #ifndef ZCRP_KEYS_KEYS_H
 #define ZCRP_KEYS_KEYS_H
 

@@ -28,7 +28,7 @@ struct tls;
 enum tls_verdict {
     TLS_GOES_ON,
     TLS_DONE,   /* there are keys, and the peer is who it should be */
-    TLS_FAILED, /* the peer has no key that is good here, or what came was no handshake */
+    TLS_FAILED, /* the peer has no accepted key, or its bytes were no handshake */
 };
 
 /* A handshake with these keys, which are held as long as it exists. NULL: no memory. */

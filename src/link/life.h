@@ -1,4 +1,4 @@
-/* The life of an entity, step by step: the API's open and close are made of these, and so are a
+/* The life of an entity, step by step: these make up the API's open and close, also a
  * connection's. The order of close is the contract of docs/internals/threads.md. */
 #ifndef ZCRP_LINK_LIFE_H
 #define ZCRP_LINK_LIFE_H

@@ -40,7 +40,7 @@ struct link {
     struct mutex mutex;
     struct zcrp_entity *half[LINK_HALVES]; /* (c) by role; NULL: there is none */
     uint32_t touched;                      /* (m) halves, a bit each */
-    bool is_broken;                        /* (m) the socket is of no use any more */
+    bool is_broken;                        /* (m) the socket cannot be used any more */
     struct session_keys *session_keys;     /* (m) what the halves seal with, all zero until their
                                         handshake is over; NULL: nothing is sealed */
     struct rx rx;

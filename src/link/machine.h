@@ -52,7 +52,7 @@ void machine_sent(struct machine *m, instant now, const struct burst *burst, uin
 /* Has a sender had nothing to do for so long that a sign of life is due? */
 bool machine_is_quiet(const struct machine *m, instant now);
 
-/* Gives back the memory that the machine grew into, if it is of no use at present. At most one
+/* Gives back the memory that the machine grew into, if it does not need it now. At most one
  * system call, of some microseconds. */
 void machine_rest(struct machine *m);
 

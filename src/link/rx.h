@@ -47,7 +47,7 @@ duration rx_rest(struct zcrp_entity *e);
  * not end it, and it is no longer than the nap. As channel_wait. */
 int rx_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline);
 
-/* Sends what this receiver holds for the answer of its user, who waits on. */
+/* Sends what this receiver holds back for the user's answer; the user goes on waiting. */
 void rx_release(struct zcrp_entity *e);
 
 /* The user of the connection sends a message: that answers what it got, if it got one. Locked. */

@@ -18,7 +18,7 @@ __attribute__((warn_unused_result)) int turns_join(struct zcrp_entity *e);
 /* The engine's threads drive the entity from now on. */
 void turns_start(struct zcrp_entity *e);
 
-/* No turn runs any more but those of users that wait. */
+/* No turn runs any more except the turns of waiting users. */
 void turns_end(struct zcrp_entity *e);
 
 #endif

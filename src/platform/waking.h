@@ -108,7 +108,7 @@ int wake_fd(const struct wake *w);
 /* Any thread; never blocks, cannot fail. A signal handler may call it. */
 void wake_signal(struct wake *w);
 
-/* Takes all signals back. Clear first, then look what there is to do: a signal in between wakes
+/* Clears all signals. Clear first, then look what there is to do: a signal in between wakes
  * again. */
 void wake_clear(struct wake *w);
 

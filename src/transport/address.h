@@ -19,7 +19,7 @@ union address {
     struct sockaddr_storage room;
 };
 
-/* Turns an address of IPv4 that is mapped into IPv6 back into one of IPv4; leaves others alone. */
+/* Turns a mapped address (IPv6) back into its IPv4 address; leaves others alone. */
 void address_unmap(union address *a);
 
 /* Bytes of the address, as the system's calls want them. */

@@ -100,7 +100,7 @@ struct channel_crossing {
     struct aal5_circuit circuit; /* that it crossed on */
 };
 
-/* The tap shows what crosses, datagram by datagram, where it lies. The thread that sends or
+/* The tap sees each datagram that crosses, where it lies. The thread that sends or
  * receives calls `see` once its system call is over, for one datagram after the other; what the
  * kernel did not take is not shown. `see` must not use the channel. NULL: nobody looks; that costs
  * a branch. */

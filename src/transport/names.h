@@ -27,14 +27,13 @@ static inline int names_resolver(int result)
 }
 
 /* A UDP socket connected to its peer, or bound to a local address, where it waits for its peer
- * (accept_peer). One that is bound to any address has those of IPv6 and of IPv4: it is a socket of
- * IPv6, to which peers by IPv4 come with mapped addresses. Only on a machine without IPv6 it is one
- * of IPv4. */
+ * (accept_peer). Bound to any address it takes IPv6 and IPv4: it is an IPv6 socket, which shows
+ * IPv4 peers by mapped addresses. Only on a machine without IPv6 it is an IPv4 socket. */
 __attribute__((warn_unused_result)) int udp_connect(const char *host, const char *port);
 __attribute__((warn_unused_result)) int udp_bind(const char *host, const char *port);
 
-/* A raw socket of IP protocol 137 likewise, but any address is any of IPv4: the raw sockets of IPv6
- * are for IPv6 alone. -EPERM without the right to raw sockets. */
+/* A raw socket of IP protocol 137, also connected or bound; but any address is any IPv4 address,
+ * because raw IPv6 sockets take IPv6 alone. -EPERM without the right to raw sockets. */
 __attribute__((warn_unused_result)) int aal5_connect(const char *host);
 __attribute__((warn_unused_result)) int aal5_bind(const char *host);
 

@@ -42,8 +42,8 @@ enum transport_way { WAY_SOCKET, WAY_MEETING, WAY_DRAINING, WAY_MEMORY, WAY_LEAV
 struct meeting {
     struct pairing tried; /* the last session in which this was tried; a sender that finds */
     instant again;        /* nobody tries again, at this time, */
-    duration patience;    /* so much later than before, up to MEETING_LAST: then not any more */
-    uint32_t why;         /* memory is not used: enum shm_refusal */
+    duration patience; /* the pause before that, which doubles up to MEETING_LAST, the last try */
+    uint32_t why;      /* memory is not used: enum shm_refusal */
 };
 
 struct transport {
@@ -142,7 +142,7 @@ struct transport_errand {
 uint32_t transport_tend(struct transport *t, const struct transport_facts *facts,
                         struct transport_errand *errand);
 
-/* Behind that, while the way is LEAVING, and all was taken back: memory goes, unless a thread uses
+/* After that, while the way is LEAVING, and all was revoked: memory goes, unless a thread uses
  * it, which sends or receives (`is_used`), or pushes. Bits as above. */
 uint32_t transport_leave(struct transport *t, bool is_used, struct transport_errand *errand);
 
@@ -170,7 +170,7 @@ instant transport_deadline(const struct transport *t);
 /* ---- sending; (tx) ---- */
 
 /* Is there room for a burst? Locked. If not, and nothing that was reaped makes any, wait, unless
- * the peer stands still: then units take the socket. */
+ * the peer is stopped: then units take the socket. */
 bool transport_has_room(const struct transport *t);
 bool transport_stands_still(const struct transport *t);
 
@@ -194,7 +194,7 @@ void transport_wake_peer(struct transport *t);
  * none. */
 bool transport_reap(struct transport *t, struct released *released);
 
-/* Takes back a unit of the message, or all of it if it went as a whole; or of any, or any that went
+/* Revokes a unit of the message, or all of it if it went as a whole; or of any, or any that went
  * as a whole. It does not count, unless the receiver has it. Locked. False: there is none. */
 #define TRANSPORT_ANY UINT64_MAX
 #define TRANSPORT_ANY_WHOLE (UINT64_MAX - 2)
@@ -221,7 +221,7 @@ bool transport_has_credit(const struct transport *t);
  * more after transport_say_asleep. */
 void transport_want_credit(struct transport *t);
 
-/* Is there room for so many messages, of so many bytes together? */
+/* Is there room for this many messages, of `bytes` together? */
 bool transport_has_whole_room(struct transport *t, uint32_t messages, uint32_t bytes);
 
 /* Sends a message of up to TRANSPORT_WHOLE bytes as a whole; reap returns `owner`. False if there
@@ -240,8 +240,8 @@ static inline bool transport_is_watched(const struct transport *t)
 bool transport_has_wholes(const struct transport *t);
 bool transport_has_arrived(const struct transport *t);
 
-/* When it is time, looks whether the peer reads them. True: it stands still, and all whole messages
- * are to be taken back. */
+/* When it is time, looks whether the peer reads them. True: it is stopped, and all whole messages
+ * are to be revoked. */
 bool transport_watch(struct transport *t);
 
 /* A receiver: the message that has come as a whole `ahead` behind the next, with nothing but such
@@ -305,7 +305,7 @@ struct transport_turn {
 };
 
 /* Begins a turn; locked. `*openings` and `*units`, as planned for the socket, become what memory
- * has. True if the plan is for memory alone: what lands is not sealed. */
+ * has. True if the plan is for memory alone: its units are not sealed. */
 bool transport_begin_receive(struct transport *t, struct transport_turn *turn, uint32_t *openings,
                              uint32_t *units);
 

@@ -25,7 +25,7 @@
  * answer, or a stream at full speed. If a stream pauses after each message, the waiter sleeps and
  * frees the CPU.
  *
- * A sleeping waiter finds all waits longer: waking it takes time, and so does waking its peer,
+ * A sleeping waiter finds all waits longer: waking it takes time, waking its peer takes time, too,
  * which may sleep for the same reason. So while it sleeps only waits of several times the spin
  * count as long, and it tries to spin again every few dozen waits. Two peers that answer each other
  * thus find back to spinning.

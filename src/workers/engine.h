@@ -44,7 +44,7 @@ enum engine_role { ENGINE_SENDERS, ENGINE_RECEIVERS };
 
 enum { ENGINES_MOST = 64 }; /* of each role */
 
-/* How often a socket is looked at that epoll cannot watch. */
+/* How often the engine polls a socket that epoll cannot watch. */
 #define ENGINE_LOOK (5 * MILLISECOND)
 
 /* What `arrive` may return instead of an instant. */

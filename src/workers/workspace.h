@@ -59,7 +59,7 @@ void workspace_after_fork(void);
 enum {
     OPENINGS_LARGE = 16, /* such units that one call receives: with more the cache is left behind */
     OPENINGS_ALONE = 256, /* datagrams, each by itself: then they are expected to come so; */
-    OPENINGS_JOINED = 8,  /* two that were joined count against so many */
+    OPENINGS_JOINED = 8,  /* two joined bursts count against this many */
     OPENINGS_WHOLE = 32,  /* joined bursts, each of as many datagrams as the others */
 };
 
@@ -69,8 +69,8 @@ struct openings {
     bool are_alone; /* one opening each */
 
     uint32_t cut;     /* datagrams of a joined burst, */
-    uint32_t segment; /* of so many bytes each, */
-    uint32_t whole;   /* and so many such bursts in a row */
+    uint32_t segment; /* of this many bytes each, */
+    uint32_t whole;   /* and this many such bursts in a row */
 };
 
 struct openings_choice {

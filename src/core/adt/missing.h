@@ -35,7 +35,7 @@ struct missing_pool {
 struct missing {
     int32_t first;  /* MISSING_NONE: nothing is missing */
     int32_t hint;   /* the node before the one last cut, MISSING_NONE if that was the first; where
-                       the next unit in order is looked for */
+                       the search for the next unit in order begins */
     uint64_t bytes; /* sum of the ranges */
 };
 

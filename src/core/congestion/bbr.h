@@ -17,11 +17,11 @@
  *  - what drains the queue behind it also does when one builds up without a probe: threads that
  * wake late make the path look a little faster than it is. If it never drains it is others' queue,
  * and only what was carried of late counts.
- *  - after the lowest round trip was looked for a probe for more follows at once.
+ *  - after a search for the lowest round trip a probe for more follows at once.
  *  - a rate that stays without a queue ends startup later: it may be a late thread's.
  *  - on a long path startup is by trains (bbr_phase.c), and loss ends it within the
  *    round.
- *  - while round trips near the lowest are seen, it is looked for every ten seconds, not five; and
+ *  - while round trips near the lowest are seen, the search is every ten seconds, not five; and
  *    what the path is sent in CRUISE is what came back and what chance took.
  *  - a millisecond of data more is let into transit, and a path of a shorter round trip is never
  *    drained to measure it: threads are scheduled no finer.
@@ -122,10 +122,10 @@ struct bbr {
     struct bbr_lumps lumps;
 };
 
-/* Starts with this window, in units of so many bytes. */
+/* Starts with this window, in units of this size in bytes. */
 void bbr_init(struct bbr *b, uint64_t unit, uint64_t window, uint64_t seed);
 
-/* Units are of so many bytes from now on; what is known of the path is in bytes, and stays. */
+/* Units have this size in bytes from now on. The path's model is in bytes, and stays. */
 void bbr_set_unit(struct bbr *b, uint64_t unit);
 
 /* Something is sent, and nothing was in transit: the path has drained by itself. */

@@ -65,7 +65,7 @@ void bbr_forget_low(struct bbr *b);
 
 /* ---- bbr_phase.c */
 
-/* `is_stale`: the lowest round trip has to be looked for. */
+/* `is_stale`: the lowest round trip has to be measured again. */
 void bbr_phase_on_acknowledged(struct bbr *b, const struct congestion_ack *ack, bool is_stale);
 
 /* The phase begins. */

@@ -30,7 +30,7 @@ struct bbr_density {
     uint64_t back;
 };
 
-/* True if a piece is complete, of at least 16 units of so many bytes. */
+/* True if a piece is complete, of at least 16 units of this size in bytes. */
 bool bbr_train_on_acknowledged(struct bbr_train *train, const struct congestion_ack *ack,
                                uint64_t unit, struct bbr_density *density);
 

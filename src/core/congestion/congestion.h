@@ -24,7 +24,7 @@
 
 enum congestion_kind { CONGESTION_RENO, CONGESTION_NONE, CONGESTION_CUBIC, CONGESTION_BBR };
 
-/* What one block acknowledgement tells. Bytes are those of whole datagrams. */
+/* What one block acknowledgement tells. Bytes count whole datagrams. */
 struct congestion_ack {
     instant now;
     instant sent;        /* the newest of what is acknowledged */
@@ -99,7 +99,7 @@ void congestion_on_marked(struct congestion *c, instant now, instant sent);
 void congestion_on_spurious(struct congestion *c, instant sent);
 
 /* All of a long time was lost, up to what was sent at `sent`: down to `least` (RFC 9002, 7.6). The
- * threshold is that of the reduction for these losses. */
+ * threshold is the one of the reduction for these losses. */
 void congestion_on_persistent(struct congestion *c, instant now, instant sent);
 
 /* Not all of it was, as acknowledgements say that come late: only the loss counts. */

@@ -6,7 +6,7 @@
  *            .          K    W(t) = C (t - K)^3 + most,  C = 0.4 units / s^3
  *           +------------------> t, since the epoch began
  *
- * Where reno would grow faster, growth is that of reno (4.3). */
+ * Where reno would grow faster, cubic grows as reno does (4.3). */
 #ifndef ZCRP_CORE_CONGESTION_CUBIC_H
 #define ZCRP_CORE_CONGESTION_CUBIC_H
 

@@ -66,7 +66,7 @@ struct delivery_sample {
  * largest the oldest note is forgotten. */
 void delivery_init(struct delivery *d, struct table memory, instant now);
 
-/* What leaves now leaves alone: nothing is in transit. */
+/* The next burst leaves alone: nothing is in transit. */
 void delivery_on_begin(struct delivery *d, instant now);
 
 /* Units from `first` on leave; with them `bytes` in `units` are in transit. */
@@ -79,7 +79,7 @@ void delivery_forget(struct delivery *d, uint64_t first);
 /* Moves notes that are few back to where they began. */
 void delivery_shrink(struct delivery *d);
 
-/* There was too little to send for the path, with so much in transit. */
+/* There was too little to send for the path, with this much in transit. */
 void delivery_on_limited(struct delivery *d, uint64_t in_transit);
 
 /* `bytes` were acknowledged, and `newest` was the newest of them. Rates over less than `least` are

@@ -13,7 +13,7 @@
  * nothing waits there, and pacing costs nothing.
  *
  * A thread that waits for `due` and wakes long after makes up for all of it, or a path between
- * starved threads would look slower each time; a host that stood still for longer than
+ * starved threads would look slower each time; a host that was stopped for longer than
  * PACING_OVERSLEPT starts anew.
  *
  * I1  in any time t at most rate x (t + PACING_LATE + PACING_AHEAD) bytes leave, and one burst
@@ -26,8 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PACING_LATE MILLISECOND              /* who comes late makes up for so much, */
-#define PACING_OVERSLEPT (100 * MILLISECOND) /* who waited and woke late for up to so much, */
+#define PACING_LATE MILLISECOND              /* a late sender makes up for this, */
+#define PACING_OVERSLEPT (100 * MILLISECOND) /* one that overslept for this, */
 #define PACING_AHEAD (100 * MICROSECOND)     /* and who is awake goes on for so long */
 #define PACING_BURST_TIME MILLISECOND        /* what a burst holds, by the rate, at least, */
 #define PACING_BURST_MOST (2 * MILLISECOND)  /* and on a long path */

@@ -43,7 +43,7 @@ struct seal_text {
     uint8_t *out;      /* sealing: bytes + SEAL_TAG_BYTES; opening: bytes */
 };
 
-/* The cipher, and the keys of one stream. Keys of an epoch follow from those of the one before. */
+/* The cipher, and the keys of one stream. Each epoch's keys follow from the last epoch's. */
 struct cipher {
     /* False if there is no key of this epoch (any more), or no memory for one. */
     bool (*seal)(void *keys, const struct seal_text *text);

@@ -29,7 +29,7 @@ struct ecn_path {
 /* TESTING. */
 void ecn_path_init(struct ecn_path *p);
 
-/* So many units more are known to have arrived; `is_seen`: some with the field set. */
+/* This many more units are known to have arrived; `is_seen`: some with the field set. */
 void ecn_path_on_arrived(struct ecn_path *p, uint32_t units, bool is_seen);
 
 /* Nothing came back in time. */

@@ -85,8 +85,8 @@ void offload_path_on_test(struct offload_path *p, instant now, uint64_t first, u
 void offload_path_on_other(struct offload_path *p);
 void offload_path_on_unsent(struct offload_path *p, instant now, uint64_t first);
 
-/* So many units in a row, the last of them numbered `last`, have arrived, also if they were thought
- * lost. */
+/* This many units in a row, the last of them numbered `last`, have arrived, also if they were
+ * thought lost. */
 void offload_path_on_arrived(struct offload_path *p, uint64_t last, uint32_t units, bool is_cut);
 
 /* A cut unit was given up, because later ones arrived. True if cutting has FAILED with it: until

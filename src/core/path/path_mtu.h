@@ -19,7 +19,7 @@
  * once, and a small probe. But the size falls only if large datagrams are lost as well; and one
  * that arrives ends the doubt.
  *
- * Bytes are those of datagrams, as UDP carries them.
+ * Bytes count datagrams, as UDP carries them.
  *
  * I1  0 < bytes <= most.
  * I2  in SEARCH bytes < failed, and there is a size between them that is worth a probe.
@@ -34,7 +34,7 @@
 
 enum {
     PATH_MTU_BASE_BYTES = 1216, /* every path of IPv6 carries 1,232 (RFC 8899, 5.1.2), */
-    PATH_MTU_LEAST = 544,       /* and every one of IPv4 548: in whole grains */
+    PATH_MTU_LEAST = 544,       /* and every IPv4 path 548: in whole grains */
     PATH_MTU_PROBES = 3,        /* of one size lost, and it is too large */
 };
 
@@ -62,7 +62,7 @@ struct path_mtu {
     uint32_t number;   /* of the next probe */
     uint32_t first;    /* of the first in this state */
     bool is_asked;     /* in BASE and ERROR: this round has had no probe yet */
-    uint32_t small;    /* in BASE by a hint: a small probe of so many bytes has passed; or 0 */
+    uint32_t small;    /* in BASE by a hint: size of the small probe that has passed; or 0 */
     instant hinted;    /* when a hint was last followed */
     uint32_t tries;    /* of this size, that were lost */
     uint32_t probed;   /* bytes of the probe that is out; 0: none is */
@@ -117,8 +117,8 @@ uint32_t path_mtu_probe(struct path_mtu *p, instant due, uint64_t mark, uint32_t
 /* The probe did not leave after all, or nobody will answer it. */
 void path_mtu_forget_probe(struct path_mtu *p);
 
-/* The peer has the probe with this number, of so many bytes. A number or size that is none of this
- * search's is passed over. */
+/* The peer has the probe with this number, and this size in bytes. A number or size that is none of
+ * this search's is passed over. */
 void path_mtu_on_answer(struct path_mtu *p, instant now, uint32_t number, uint32_t bytes);
 
 /* When the answer to the probe is due; NEVER if none is. */

@@ -6,7 +6,7 @@
  *     a question leaves ---> the system refuses ---> what has come is looked at: nothing
  *                                 (in either order)
  *
- * Whatever is heard of the peer makes all of that void. */
+ * Any datagram of the peer ends the doubt. */
 #ifndef ZCRP_CORE_REFUSALS_H
 #define ZCRP_CORE_REFUSALS_H
 
@@ -32,7 +32,8 @@ struct refusals {
  * so long; NEVER: it is not in doubt. At most five times a second, and four times a round trip. */
 instant refusals_ask_at(const struct refusals *r, instant heard, duration round_trip);
 
-/* Was the peer never heard of, and refused for so long? After at least three questions. */
+/* Did no datagram of the peer ever arrive, and was it refused for this time? After at least three
+ * questions. */
 bool refusals_mean_nobody(const struct refusals *r, duration refused);
 
 /* Was the peer there, last heard of at `heard`, and is it gone? Not before `silent` has passed. In

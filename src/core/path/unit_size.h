@@ -9,7 +9,7 @@
  * costs outweighs what is lost of it. So do units that arrive whole or not at all: smaller ones
  * are lost as easily, and there would be more of them.
  *
- * Only units that tell something about this size are counted: those of more than half of it.
+ * Only units that tell something about this size count: units of more than half of it.
  *
  * I1  data <= most; both are multiples of GRAIN.
  * I2  data is most, or at least UNIT_SIZE_LEAST. */
@@ -23,7 +23,7 @@ enum {
     UNIT_SIZE_LEAST = 1024, /* bytes of data */
     UNIT_SIZE_EXCESS = 16,  /* lost beyond what arrived, for a smaller size */
     UNIT_SIZE_SILENT = 4,   /* a unit that nothing was heard of at all weighs as much as so many */
-    UNIT_SIZE_RARE = 16,    /* one lost in so many is no reason against a larger size */
+    UNIT_SIZE_RARE = 16,    /* one lost in 16 is no reason against a larger size */
     UNIT_SIZE_PATIENCE = 128,          /* that arrive until a larger one is tried, to begin with, */
     UNIT_SIZE_PATIENCE_MOST = 1 << 16, /* and in the end */
 };
@@ -44,7 +44,7 @@ void unit_size_init(struct unit_size *u, uint32_t most, bool is_cut);
 /* The path takes `most` bytes of data; a multiple of GRAIN and not 0. */
 void unit_size_limit(struct unit_size *u, uint32_t most);
 
-/* So many units with so many bytes of data have arrived, also if one was thought lost. */
+/* This many units with this much data in bytes have arrived, also if one was thought lost. */
 void unit_size_on_arrived(struct unit_size *u, uint32_t data, uint32_t units);
 
 /* One was given up because others arrived; or because nothing was heard at all. */

@@ -104,7 +104,7 @@ struct landing {
 
     /* Its own. */
     uint32_t units;   /* pairs offered so far */
-    uint32_t pieces;  /* of iov in use, those of the opening that is being planned included */
+    uint32_t pieces;  /* of iov in use, with the opening that is being planned */
     uint32_t spilled; /* bytes of that opening's spill that were given to slots of NULL */
     uint32_t max_openings;
     uint32_t bounced;      /* bytes of bounce in use, within move_all */
@@ -186,7 +186,7 @@ uint32_t landing_move(struct landing *l, const struct segment *segment, uint32_t
  * that what follows need not be asked for. */
 bool landing_may_write(struct landing *l, uint8_t *to, uint64_t bytes, uint64_t room);
 
-/* Takes back the moves that were asked for since there were `moves` of them. */
+/* Cancels the moves that were asked for since there were `moves` of them. */
 void landing_take_back(struct landing *l, uint32_t moves);
 
 /* Does all moves asked for; there are none afterwards. Each byte is copied once, and once more for

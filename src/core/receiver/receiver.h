@@ -8,7 +8,7 @@
  *     event <------------------------------- complete
  *
  * I1  *the* safety invariant: a plan offers only slots that are still missing in a POSTED message,
- *     and no event leaves between plan and landed. What lands there wrongly is overwritten by the
+ *     and no event leaves between plan and landed. Wrong bytes there are overwritten by the
  *     right data before the message completes.
  * I2  a unit is acknowledged only if its bytes are in place (or were before).
  * I3  every message posted gives exactly one event.
@@ -33,7 +33,7 @@ struct receiver_config {
     uint32_t intervals;  /* of arrived sequence numbers */
     uint32_t capacity;   /* bytes of units the socket can hold; told to the sender */
     bool stays;          /* it has one sender, and binds no other after it */
-    duration silence;    /* bound once, and the sender unheard of for so long: fail */
+    duration silence;    /* bound once, and nothing from the sender for this time: fail */
     duration gone;       /* the same, but refused by the system; 0: that changes nothing */
     duration keepalive;  /* of one that stays: a sign of life at least so often; 0: five seconds */
     /* Added to the time neither may pass NEVER. */
@@ -72,7 +72,7 @@ struct arena_bytes receiver_bytes(const struct receiver_config *config);
 struct receiver *receiver_init(void *near, void *far, const struct receiver_config *config,
                                instant now);
 
-/* Moves tables back to the near block as far as possible, and forgets what is of no use any more.
+/* Moves tables back to the near block as far as possible, and forgets what is useless by now.
  * Returns how many bytes of the far block are in use, from its start on: the others need not keep
  * what they hold. SIZE_MAX if a plan is out: then nothing happened. */
 size_t receiver_rest(struct receiver *r);
@@ -85,7 +85,7 @@ bool receiver_times_post(const struct receiver *r);
 bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer, uint64_t size,
                    uint64_t *number);
 
-/* Takes a message back; its event follows, after landed if a plan is out. False if it is over. */
+/* Cancels a message; its event follows, after landed if a plan is out. False if it is over. */
 bool receiver_cancel(struct receiver *r, instant now, uint64_t number);
 
 /* The same, because the message's buffer cannot be written. */
@@ -162,7 +162,7 @@ instant receiver_deadline(const struct receiver *r);
  */
 void receiver_on_closed_port(struct receiver *r, instant now);
 
-/* What had come for the receiver is with it, or was looked for in vain. True if that brings the
+/* The receiver has received all that had arrived for it, or nothing had. True if that brings the
  * deadline forward. */
 bool receiver_on_listened(struct receiver *r);
 
@@ -197,11 +197,11 @@ enum whole_use receiver_whole(struct receiver *r, uint64_t in_session, uint64_t 
 void receiver_whole_begin(struct receiver *r);
 void receiver_whole_end(struct receiver *r);
 
-/* All its bytes are at their place, so it has ended; or some may be, and it was taken back. */
+/* All its bytes are in place, so it has ended; or some may be, and it was cancelled. */
 void receiver_whole_landed(struct receiver *r, uint64_t number, uint64_t size);
 void receiver_whole_revoked(struct receiver *r, uint64_t number, uint64_t size);
 
-/* Some have landed: the sender was heard of. */
+/* Some have landed, which is a sign of life. */
 void receiver_on_wholes(struct receiver *r, instant now);
 
 /* A buffer for the message of this number in the session. */
@@ -264,7 +264,7 @@ struct pairing receiver_pairing(const struct receiver *r);
 
 const struct receiver_counters *receiver_counters(const struct receiver *r);
 
-/* CHECKs the invariants, and those of every ADT inside. O(everything); for tests. */
+/* CHECKs the invariants, also of every ADT inside. O(everything); for tests. */
 void receiver_check(const struct receiver *r);
 
 #endif

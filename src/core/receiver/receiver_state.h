@@ -130,7 +130,7 @@ static inline bool receiver_is_known(const struct receiver *r)
     return r->session.known >= r->session.requested && r->messages.withdrawn == 0;
 }
 
-/* Is what lands there sealed? */
+/* Are units that land there sealed? */
 static inline bool receiver_is_sealed(const struct receiver *r, const struct landing *landing)
 {
     return r->config.keyring != NULL && !landing->is_near;

@@ -28,7 +28,7 @@ struct receiver_timer {
     instant ack;       /* when an acknowledgement has to go out at the latest; NEVER: no news */
     instant request;   /* when the request is repeated unless something is heard */
     instant posted;    /* when the first message was posted that is not announced */
-    instant closing;   /* when the close is said again */
+    instant closing;   /* when the close is repeated */
     instant answered;  /* when a hello was last answered */
     uint64_t credit;   /* bytes that acknowledgements may take unasked */
     uint32_t unsaid;   /* units that arrived since the last acknowledgement */
@@ -110,8 +110,8 @@ void receiver_timer_on_disorder(struct receiver_timer *t, instant now, uint32_t 
 void receiver_timer_on_cookie(struct receiver_timer *t, instant now, uint64_t nonce);
 void receiver_timer_on_bound(struct receiver_timer *t, instant now, uint64_t nonce);
 
-/* The sender has just been heard of, and knows of all messages below the session's `known`. So the
- * request that it answers is not repeated soon. */
+/* A datagram of the sender has come, and it knows of all messages below the session's `known`. So
+ * the request that it answers is not repeated soon. */
 void receiver_timer_on_known(struct receiver_timer *t, instant now, const struct receiver *r);
 
 /* A hello was answered, an acknowledgement of `bytes` left, a request did (`is_answered`: at
@@ -125,7 +125,7 @@ void receiver_timer_on_closing(struct receiver_timer *t, instant now);
 /* A request left that names messages: the sender answers it. An empty one is not answered. */
 void receiver_timer_on_question(struct receiver_timer *t, instant now, const struct receiver *r);
 
-/* A close begins; or a unit came, which shows that the sender has not heard of it. */
+/* A close begins; or a unit came, which shows that the sender does not know of the close. */
 void receiver_timer_on_close(struct receiver_timer *t, instant now);
 void receiver_timer_on_late_unit(struct receiver_timer *t);
 

@@ -25,7 +25,7 @@ struct flow {
     uint32_t credit;   /* units that may leave in spite of window and pace */
     bool is_limited;   /* the congestion window or its pace held the last burst back */
     bool is_near;      /* there is no path, see sender_set_near, */
-    uint64_t nearby;   /* and so many bytes may be in transit */
+    uint64_t nearby;   /* and this many bytes may be in transit */
 };
 
 /* What a flow begins with. */
@@ -37,7 +37,7 @@ struct flow_config {
     struct table notes; /* delivery.h */
 };
 
-/* The arrivals that one acknowledgement tells of. Bytes are those of whole datagrams. */
+/* The arrivals that one acknowledgement reports. Bytes count whole datagrams. */
 struct flow_ack {
     uint64_t bytes;
     uint64_t recent;     /* of those, sent since the last reduction of the window */

@@ -45,7 +45,7 @@ struct message_out {
     uint32_t pins;      /* units of bursts under way, which read the buffer */
     enum message_out_state state;
     enum outcome outcome; /* decided unless LIVE */
-    bool is_cut;          /* every unit was taken once (0 bytes are one unit, and so is VOID) */
+    bool is_cut;          /* every unit was taken once (0 bytes and VOID are one unit each) */
     bool is_whole;        /* its only unit is out, and is no datagram (sender_take_whole) */
     bool is_ready;        /* its event is in the queue, or was taken */
     bool is_told;         /* its event was taken */
@@ -83,7 +83,7 @@ void messages_out_init(struct messages_out *m, struct table ring, struct table p
 struct message_out *messages_out_find(struct messages_out *m, uint64_t number);
 
 /* The message that a unit of it counts in: VOID if the unit says so, else LIVE. NULL if that is
- * over, or was taken back meanwhile. O(1). */
+ * over, or was cancelled meanwhile. O(1). */
 struct message_out *messages_out_find_for(struct messages_out *m, uint64_t number, bool is_void);
 
 /* Adds a LIVE message under number `next`; NULL when the table is full. */

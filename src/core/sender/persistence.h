@@ -28,7 +28,7 @@ struct persistence {
         instant at;
         duration step; /* until the next mark, at most, if sending went on */
     } mark[PERSISTENCE_MARKS];
-    uint64_t marks;        /* made in all; the last so many are kept */
+    uint64_t marks;        /* made in all; only the last ones are kept */
     struct interval found; /* persistent congestion; or empty: none that may prove not to be */
     duration least;        /* that it lasted longer than */
 };

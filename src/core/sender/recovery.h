@@ -139,7 +139,7 @@ bool recovery_repeat(struct recovery *r, uint64_t *seq, uint32_t *data);
 
 /* ---- acknowledgements ---- */
 
-/* Does the acknowledgement claim a number that was left out, and so was never sent? */
+/* Does the acknowledgement claim a number that was left out, thus never sent? */
 static inline bool recovery_has_left_out(const struct recovery *r, struct interval claimed)
 {
     return left_out_has(&r->left_out, claimed.first, claimed.last);
@@ -206,7 +206,7 @@ recovery_end_gaps(struct recovery *r, const struct persistence_search *search, u
 
 /* A pass over the units in transit that are older than one that was acknowledged. */
 struct recovery_pass {
-    uint64_t seq;   /* the next to be looked at */
+    uint64_t seq;   /* the next to be checked */
     duration delay; /* after which a unit counts as lost */
 };
 

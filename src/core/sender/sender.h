@@ -40,13 +40,13 @@ struct sender_config {
     uint32_t transit_units; /* in transit; rounded up to a power of two */
     uint64_t window_bytes;  /* largest window */
     duration connect;       /* not paired by then, with something outstanding: fail */
-    duration refusal;       /* refused by the system for so long, and never answered: fail; 0: that
-                               changes nothing */
-    duration silence;       /* paired once, and the peer unheard of for so long: fail */
-    duration gone;          /* the same, but refused by the system; 0: that changes nothing */
-    duration progress;      /* nothing in transit acknowledged for so long: fail */
-    duration keepalive;     /* of a sender that stays: a sign of life at least so often; 0: five
-                               seconds */
+    duration refusal;   /* refused by the system for this time, and never answered: fail; 0: that
+                           changes nothing */
+    duration silence;   /* paired once, and nothing from the peer for this time: fail */
+    duration gone;      /* the same, but refused by the system; 0: that changes nothing */
+    duration progress;  /* nothing in transit acknowledged for this time: fail */
+    duration keepalive; /* of a sender that stays: a sign of life at least so often; 0: five
+                           seconds */
     /* None of these, added to the time, may pass NEVER. */
     enum congestion_kind congestion;
     struct secret secret;    /* tags, nonces and what is left out come from here */
@@ -170,7 +170,7 @@ bool sender_whole(struct sender *s, uint32_t most, struct whole *whole);
 void sender_put_whole(struct sender *s, const struct whole *whole);
 
 /* Somebody copies its bytes, for which it stays out until sender_let_go. Then: is it out as a whole
- * still? Not if it was taken back or failed meanwhile. */
+ * still? Not if it was cancelled or failed meanwhile. */
 void sender_pin_whole(struct sender *s, uint64_t number);
 bool sender_is_whole(struct sender *s, uint64_t number);
 
@@ -233,7 +233,7 @@ void sender_on_handshake_sent(struct sender *s, instant now);
  * deadline forward. */
 bool sender_on_listened(struct sender *s);
 
-/* The connection's receiver has heard of the peer: it is there. */
+/* The connection's receiver has a datagram of the peer: it is there. */
 void sender_on_peer_heard(struct sender *s);
 
 /* The peer is there, as its handshake shows. `unpaired` is why a sender that is never paired fails
@@ -241,7 +241,7 @@ void sender_on_peer_heard(struct sender *s);
  * UNREACHABLE: that was another peer, and nothing is known of the one that is there now. */
 void sender_on_keys(struct sender *s, enum outcome unpaired);
 
-/* The memory of a message in flight cannot be read. It fails, and so does the peer's; the others go
+/* The memory of a message in flight cannot be read. It fails at both ends; the others go
  * on. False if it is over. */
 bool sender_fault(struct sender *s, uint64_t number);
 
@@ -291,7 +291,7 @@ struct sender_gauges {
 };
 struct sender_gauges sender_gauges(const struct sender *s);
 
-/* CHECKs the invariants, and those of every ADT inside. O(everything); for tests. */
+/* CHECKs the invariants, also of every ADT inside. O(everything); for tests. */
 void sender_check(const struct sender *s);
 
 #endif

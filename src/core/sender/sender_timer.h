@@ -105,7 +105,7 @@ bool sender_timer_on_probe(struct sender_timer *t, instant now);
 /* A hello of `s` left. */
 void sender_timer_on_hello(struct sender_timer *t, instant now, const struct sender *s);
 
-/* What asks the receiver whether it is there has left. That of a handshake does so, too. */
+/* A question whether the receiver is there has left, a hello or a handshake's datagram. */
 void sender_timer_on_asked(struct sender_timer *t, instant now, const struct sender *s);
 
 #endif

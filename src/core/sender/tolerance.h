@@ -36,10 +36,10 @@ void tolerance_init(struct tolerance *t);
 /* A unit that was sent then is given up now. */
 void tolerance_on_lost(struct tolerance *t, instant now, instant sent);
 
-/* A transmission that was given up had only been overtaken, by so many and for so long. */
+/* A transmission that was given up had only been overtaken: by this many, for this time. */
 void tolerance_on_spurious(struct tolerance *t, uint64_t units, duration time);
 
-/* One that was still waited for arrived, overtaken by so many. */
+/* A transmission that was not given up arrived, overtaken by this many. */
 void tolerance_on_overtaken(struct tolerance *t, uint64_t units);
 
 /* CHECKs I1 and I2. */

@@ -1,5 +1,5 @@
 /* Units given up: transmissions that were taken for lost, or repeated to get an answer, and that
- * may have arrived all the same. If the acknowledgement of one still comes, its repeat need not be
+ * may have arrived nevertheless. If the acknowledgement of one still comes, its repeat need not be
  * sent. Each names its predecessor, the transmission that it repeated itself, so the arrival of any
  * of them is found from the latest:
  *

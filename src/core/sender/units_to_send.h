@@ -74,7 +74,7 @@ void units_to_send_refuse(struct units_to_send *u, struct message_out *message, 
                           enum outcome outcome);
 
 /* Compares a LIVE message with its buffer at the receiver, which may just have become known:
- * refuses it if the buffer was taken back, or is too small. */
+ * refuses it if the buffer was withdrawn, or is too small. */
 void units_to_send_match(struct units_to_send *u, uint64_t number);
 
 /* Repeat i of `count`, the oldest first. */

@@ -30,10 +30,10 @@ enum aal5_verdict {
     AAL5_OK,
     AAL5_ABORTED, /* length 0 */
     AAL5_DAMAGED, /* the CRC says so */
-    AAL5_LENGTH,  /* the length is not one for so many cells */
+    AAL5_LENGTH,  /* the length does not fit the number of cells */
 };
 
-/* Cells of a PDU with so much payload. */
+/* Cells of a PDU with this payload in bytes. */
 static inline uint32_t aal5_cells(uint32_t payload_bytes)
 {
     return (payload_bytes + AAL5_TRAILER + AAL5_CELL - 1) / AAL5_CELL;
@@ -128,7 +128,7 @@ struct aal5_packet {
     uint32_t payload_bytes; /* 1 .. AAL5_PAYLOAD_MOST */
 };
 
-/* The bytes of a packet with so much payload. */
+/* The bytes of a packet with this payload in bytes. */
 static inline uint32_t aal5_packet_size(uint32_t payload_bytes)
 {
     return AAL5_HEAD + aal5_pdu_bytes(payload_bytes);

@@ -37,7 +37,7 @@ struct burst {
     bool is_control;    /* one hello, acknowledgement or request, in `control` */
     bool is_flat;       /* its pieces follow on each other in memory */
     bool is_single;     /* the kernel is to cut none of its datagrams out of a larger one */
-    bool cannot_fault;  /* its pieces stay mapped until it was sent; set by who knows of them */
+    bool cannot_fault;  /* its pieces stay mapped until it was sent; set by the link */
     bool is_present;    /* no page of theirs is to come; likewise */
     uint32_t pins;
     struct burst_pin pin[BURST_UNITS];

@@ -15,7 +15,7 @@ enum {
     VERSION_ANSWER_BYTES = TAIL_BYTES, /* a version answer is nothing but a tail */
 };
 
-/* The buffer size that takes a request back: the receiver's user cancelled the message. */
+/* The buffer size that withdraws a request: the receiver's user cancelled the message. */
 #define REQUEST_WITHDRAWN UINT64_MAX
 
 /* Decoded block acknowledgement. `length` intervals of alternating sign have length + 1 bounds;

@@ -20,7 +20,7 @@ struct cookie_jar {
     uint8_t key[SECRET_KEY_BYTES];
 };
 
-/* Whom a cookie is for. */
+/* The peer that a cookie is for. */
 struct cookie_owner {
     uint64_t peer;          /* stands for the address that the hello came from */
     uint64_t nonce;         /* of the hello */

@@ -60,7 +60,7 @@ enum void_reason {
     VOID_FAULT = 3,     /* the sender cannot read its memory */
 };
 
-/* The two numbers that say to whom a datagram belongs. */
+/* The two numbers that say to which pairing a datagram belongs. */
 struct pairing {
     uint32_t session; /* drawn by the receiver; 0: none known yet */
     uint32_t tag;     /* drawn by the sender; never 0 in a datagram */

@@ -9,7 +9,7 @@
 
 #include "ends.h"
 
-/* Copies `count` notes, which are those of the ring from `first` on, to the openings of the landing
+/* Copies `count` notes of the ring, from `first` on, to the openings of the landing
  * from `first` on. How many of them, from the first one on, are whole then: the others lie in
  * memory that cannot be accessed, or the sender is lost, and this end is away. */
 uint32_t copy_notes(struct shm *n, const struct landing *l, const struct ring_note *note,

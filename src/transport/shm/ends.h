@@ -12,14 +12,14 @@
 
 enum {
     PUSH_NOTES = 8,         /* that a sender pushes with one call, at most, */
-    PUSH_BYTES = 96 * 1024, /* and as soon as they have so many bytes */
+    PUSH_BYTES = 96 * 1024, /* and as soon as they have this many bytes */
 };
 
 /* While two ends meet; of the thread that looks. */
 struct shm_meeting {
     int socket;     /* a receiver listens there, until the sender was asked to let this process
                        read; a sender is connected to it, while a refusal can come. -1: closed */
-    int caller;     /* of a receiver: who has connected; -1: nobody */
+    int caller;     /* of a receiver: the connected end; -1: none */
     bool lets_read; /* of a sender: it asks the kernel to let the receiver read (Yama) */
     enum shm_refusal if_nobody; /* of a receiver: why, if nobody else connects */
     instant began;

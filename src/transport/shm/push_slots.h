@@ -10,11 +10,11 @@
  * else have the memory before it has withdrawn or taken the slot, or knows that the writer has
  * ended.
  *
- * Each side believes nothing that the other may write. A wrong address costs the reader, who wrote
- * it: bytes that it is sent anyway go elsewhere in its own memory, or nowhere. The writer keeps
- * what it pushes from the notes that it has offered itself. A writer that settles what it goes on
- * writing, or that does not settle, does harm to memory that it may write in any case: the kernel
- * lets it.
+ * Each side believes nothing that the other may write. A wrong address harms the reader, which
+ * wrote it: bytes that it is sent anyway go elsewhere in its own memory, or nowhere. The writer
+ * keeps what it pushes from the notes that it has offered itself. A writer that settles what it
+ * goes on writing, or that does not settle, does harm to memory that it may write in any case: the
+ * kernel lets it.
  *
  * tests/model/push_slots.pml has these rules. */
 #ifndef ZCRP_TRANSPORT_SHM_PUSH_SLOTS_H
@@ -38,7 +38,7 @@ struct push_slot {
 
 struct push_slots {
     _Alignas(64) _Atomic uint64_t end; /* the reader: it opened none from this note on */
-    struct push_slot slot[RING_NOTES]; /* of note n: that of n % RING_NOTES */
+    struct push_slot slot[RING_NOTES]; /* note n has slot n % RING_NOTES */
 };
 
 enum { PUSH_SLOTS_ROW = 32 }; /* that a reader opens at once, at most */

@@ -47,7 +47,7 @@ struct refusal_message {
     uint32_t why; /* enum shm_refusal, not FINE */
 };
 
-/* What came over a connection, and from whom. */
+/* What came over a connection, and the process that sent it. */
 struct rendezvous_arrival {
     union {
         struct connect_message connect;

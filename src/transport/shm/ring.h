@@ -10,12 +10,12 @@
  * other.
  *
  * Each side believes nothing that the other may write. It keeps its place in the ring to itself,
- * reads each word of a note once, and checks it. A wrong word costs who wrote it: the reader gets
+ * reads each word of a note once, and checks it. A wrong word harms its writer: the reader gets
  * other bytes of the writer's memory, or none, and the writer counts a note as read.
  *
  * A reader that is about to sleep says so, and looks at the ring once more. A writer that offers
  * looks whether the reader sleeps afterwards. So one of them sees the other, and the writer wakes
- * it. tests/model/ring.pml has these rules; link.pml, who sleeps beside whom.
+ * it. tests/model/ring.pml has these rules; link.pml has the sleeping threads.
  *
  * A note may also be of a message as a whole, whose bytes lie in the staging buffer. It has no
  * datagram, so nothing but its slot says what became of it: DONE, FAULTED (the reader declines it),
@@ -113,7 +113,7 @@ struct ring_writer {
 
 void ring_writer_init(struct ring_writer *w, struct ring *ring);
 
-/* Is there room for another note, or for so many? */
+/* Is there room for another note, or for `notes`? */
 bool ring_has_room(const struct ring_writer *w);
 bool ring_has_room_for(const struct ring_writer *w, uint32_t notes);
 

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A file of so many bytes, which can be sealed; -1 if the system has none, or its limits forbid it.
+/* A file of this many bytes, which can be sealed; -1 if the system has none, or its limits forbid
+ * it.
  */
 __attribute__((warn_unused_result)) int shared_file_create(size_t bytes);
 

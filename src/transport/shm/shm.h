@@ -8,7 +8,7 @@
  *               shm_put_whole      -- small messages, each in a note ------------->      shm_whole
  *               shm_find_credit <-- buffers that are posted (credit_ring.h) ------- shm_show_credit
  *
- * It carries the protocol's own datagrams, those of the session that began over the socket. So
+ * It carries the protocol's own datagrams, of the session that began over the socket. So
  * order, sizes, cancelling, silence and all the rest are what they are over UDP, and a datagram may
  * take either way at any time. Hellos, offers and path probes take the socket. The socket also
  * wakes a peer that sleeps: an empty datagram says that there is something to read.
@@ -118,7 +118,7 @@ bool shm_stands_still(struct shm *n);
 
 /* Sends a burst of units. `*sent` as of channel_send; `*held`: the user's memory is read later, so
  * the first `*sent` units hold their messages until they are reaped. CROWDED: there is no room now.
- * BLOCKED: the receiver stands still, or this process lacks memory or a right; `*sent` is 0, and
+ * BLOCKED: the receiver is stopped, or this process lacks memory or a right; `*sent` is 0, and
  * the burst takes the socket. FAULT as of channel_send.
  * `*wakes`: the peer sleeps, and is to be woken. */
 enum channel_verdict shm_send(struct shm *n, const struct burst *b, uint32_t *sent, bool *held,
@@ -128,14 +128,14 @@ enum channel_verdict shm_send(struct shm *n, const struct burst *b, uint32_t *se
  * receiver has taken or declined it. False if there is none. */
 bool shm_reap(struct shm *n, struct released *released);
 
-/* Takes back a unit of this message, or of any (SHM_ANY), that was held, or the whole message, or
+/* Revokes a unit of this message, or of any (SHM_ANY), that was held, or the whole message, or
  * any whole one (SHM_ANY_WHOLE): if the receiver has not read it by now, it does not count. False
  * if there is none. */
 #define SHM_ANY UINT64_MAX
 #define SHM_ANY_WHOLE (UINT64_MAX - 2)
 bool shm_take_back(struct shm *n, uint64_t message, struct released *released);
 
-/* Is there room for so many messages, of so many bytes together? */
+/* Is there room for this many messages, of `bytes` together? */
 bool shm_has_whole_room(struct shm *n, uint32_t messages, uint32_t bytes);
 
 /* Sends a message as a whole: number `in_session` to the peer, `owner` to whoever reaps. False if
@@ -158,8 +158,8 @@ bool shm_has_credit(const struct shm *n);
 
 /* Claims something to push, if there is something: by the thread that reaps. Then shm_push
  * copies it, by one thread, which need not be that. Then whoever reaps lets go of one after the
- * other: false if there is none; `*message` is whose memory it was. What was taken back meanwhile
- * is held until then. */
+ * other: false if there is none; `*message` is whose memory it was. A note that was revoked
+ * meanwhile is held until then. */
 bool shm_claim(struct shm *n);
 void shm_push(struct shm *n);
 bool shm_let_go(struct shm *n, uint64_t *message);
@@ -172,7 +172,7 @@ bool shm_has_control(const struct shm *n);
 
 /* ---- the receiver's side ---- */
 
-/* Finds something to receive: passes the notes that were taken back. False: there is nothing, or,
+/* Finds something to receive; skips revoked notes. False: there is nothing, or,
  * for units, a whole message comes first. By the thread that receives, as all of these. */
 bool shm_has_notes(struct shm *n);
 bool shm_find_units(struct shm *n);
@@ -184,12 +184,12 @@ struct notes {
 };
 struct notes shm_notes(struct shm *n, uint32_t most);
 
-/* Is the note `ahead` behind the next a message as a whole? Passes notes that were taken back, if
+/* Is the note `ahead` behind the next a message as a whole? Skips revoked notes, if
  * they are the next. shm_end_whole is done with the next. By the thread that receives, as all of
  * these. */
 bool shm_whole(struct shm *n, uint32_t ahead, struct whole_arrived *whole);
 
-/* The receiver has its bytes, or declines it. True if that counts; false: it was taken back. */
+/* The receiver has its bytes, or declines it. True if that counts; false: it was revoked. */
 bool shm_end_whole(struct shm *n, bool is_taken);
 
 /* Some have ended: true if the sender sleeps, and is to be woken. */
