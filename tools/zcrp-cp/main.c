@@ -13,9 +13,9 @@
 
 static const struct argument_row rows[] = {
     ARGUMENT_TRUE("recursive", 'r', AT(is_accepted),
-                  "as of scp: changes nothing, directories are always copied"),
+                  "for users of scp: no effect, directories are always copied"),
     ARGUMENT_TRUE("preserve", 'p', AT(is_accepted),
-                  "as of scp: changes nothing, times and permissions are always kept"),
+                  "for users of scp: no effect, times and permissions are kept"),
     ARGUMENT_TRUE("checksum", 'c', AT(checksum),
                   "compare files of the same size by their contents, not by their times"),
     ARGUMENT_TRUE("dry-run", 'n', AT(is_dry_run), "change nothing, and print what would be copied"),
@@ -26,7 +26,7 @@ static const struct argument_row rows[] = {
                   "print each file that is copied or there already"),
     ARGUMENT_TRUE("stats", 0, AT(wants_stats), "print what was counted, in JSON, at the end"),
     ARGUMENT("interval", 0, SECONDS, AT(interval_ns), 10, 1000000, "SECONDS",
-             "print it also each SECONDS"),
+             "print the line of --stats every SECONDS, too"),
     ARGUMENT_HEADING("The far end:"),
     ARGUMENT("rsh", 'e', TEXT, AT(rsh), 0, 0, "COMMAND",
              "start the far end by COMMAND (ZCRP_RSH in the environment, or ssh)"),
@@ -39,8 +39,8 @@ static const struct argument_row rows[] = {
     ARGUMENT("keys", 'k', TEXT, AT(keys), 0, 0, "FILE", "the key of a server, made by zcrp-keys"),
     ARGUMENT("serve", 0, TEXT, AT(serve), 0, 0, "DIRECTORY",
              "be a server: whoever has the key may read and write what is below DIRECTORY"),
-    ARGUMENT_TRUE("read-only", 0, AT(is_read_only), "... and may write nothing"),
-    ARGUMENT_TRUE("far", 0, AT(is_far), "be the far end of one copy; zcrp-cp itself says so"),
+    ARGUMENT_TRUE("read-only", 0, AT(is_read_only), "with --serve: write nothing"),
+    ARGUMENT_TRUE("far", 0, AT(is_far), "be the far end of one copy, as zcrp-cp starts it"),
     ARGUMENT_HEADING("Others:"),
     ARGUMENT_USUAL,
 };
@@ -55,7 +55,7 @@ static const struct argument_table table = {
         "Copies files and directories between two machines by ZCRP, which bears delay and loss. "
         "TARGET is a directory, or the new name of one FILE. Relative paths of HOST begin at its "
         "home directory. "
-        "A copy that broke off goes on where it was when it is started again.\v"
+        "Start an interrupted copy again, and it continues where it was.\v"
         "Exit status: 0 all is copied; 1 some files could not be; 2 the command line is wrong; "
         "3 the connection or the remote shell failed; 130 interrupted.",
 };

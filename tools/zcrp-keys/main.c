@@ -1,4 +1,4 @@
-/* zcrp-keys: makes keys for options.keys, and tells what a file of keys is, without its secrets. */
+/* zcrp-keys: makes keys for options.keys, and shows what a key file contains, without secrets. */
 #include "common/arguments.h"
 #include "common/complain.h"
 #include "zcrp.h"
@@ -202,7 +202,7 @@ static const struct argument_table table = {
     .rows = rows,
     .count = sizeof(rows) / sizeof(rows[0]),
     .usage = "generate psk IDENTITY FILE\ngenerate raw FILE\nshow FILE\nfingerprint FILE",
-    .about = "Makes keys for ZCRP, and tells what a file of keys is.",
+    .about = "Makes keys for ZCRP, and shows what a key file contains, without its secrets.",
 };
 
 int main(int argc, char **argv)

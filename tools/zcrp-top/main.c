@@ -47,7 +47,8 @@ static const struct argument_row rows[] = {
     ARGUMENT_TRUE("batch", 'b', AT(is_batch), "write one table below the other, all of its lines"),
     ARGUMENT("width", 'w', NUMBER, AT(width), TABLE_WIDTH_LEAST, TABLE_WIDTH_MOST, "COLUMNS",
              "fit lines into COLUMNS (a terminal's width; --batch: as wide as it gets)"),
-    ARGUMENT_TRUE("json", 'j', AT(wants_json), "write an object a line, with all statistics"),
+    ARGUMENT_TRUE("json", 'j', AT(wants_json),
+                  "write each table as one line of JSON, with all statistics"),
     ARGUMENT_USUAL,
 };
 

@@ -240,9 +240,10 @@ static const struct argument_row rows[] = {
     ARGUMENT("count", 'n', NUMBER, AT(count), 1, INT64_MAX, "N", "messages in a measurement",
              DECIDES),
     ARGUMENT("bytes", 'b', NUMBER, AT(bytes), 1, INT64_MAX, "BYTES",
-             "bytes in a measurement, instead (1G, but at most 400000 messages)", DECIDES),
+             "bytes in a measurement, instead of N messages (1G, but at most 400000 messages)",
+             DECIDES),
     ARGUMENT("duration", 'd', SECONDS, AT(duration_ns), 1, DAY_MS, "SECONDS",
-             "time of a measurement, instead", DECIDES),
+             "time of a measurement, instead of N or BYTES", DECIDES),
     ARGUMENT("rate", 0, RATE, AT(bits_per_s), 1, 0, "BITS",
              "send at most BITS of messages a second: 64k, 155M, 2.5G (no limit)", DECIDES),
     ARGUMENT_TRUE("reverse", 'R', AT(is_reverse),
@@ -274,7 +275,7 @@ static const struct argument_row rows[] = {
 
     ARGUMENT_HEADING("Where. Without --listen and --connect both ends run here, over loopback:"),
     ARGUMENT("listen", 'l', OTHER, 0, 0, 0, "HOST:PORT",
-             "be the listening end, which serves one run after the other until it is ended (any "
+             "be the listening end: serves one run after the other until a signal ends it (any "
              "address, port 7000)",
              .read = values_listen, .is_optional = true),
     ARGUMENT_TRUE("once", '1', AT(is_once), "as the listening end, serve one run and end"),
