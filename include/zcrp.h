@@ -931,11 +931,11 @@ ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_conne
 ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_first(const struct zcrp_connection *connection,
                                                    uint32_t index);
 
-/* How the connection stands: 0 while the peer is there, ZCRP_ERROR_BUSY while it is looked for, or
- * why the connection has ended: ZCRP_ERROR_PEER_CLOSED, _SILENT, _RESTARTED, _REFUSED, ... An idle
- * peer's death is noticed after options.silence_ns; within 5 to 10 s (ZCRP_ERROR_SILENT) if its
- * host says that its port is closed; within 100 ms (ZCRP_ERROR_DIED) if its process is on this host
- * and messages go from memory to memory. */
+/* The connection's state: 0 while the peer is there, ZCRP_ERROR_BUSY while this end looks for it,
+ * or why the connection has ended: ZCRP_ERROR_PEER_CLOSED, _SILENT, _RESTARTED, _REFUSED, ... An
+ * idle peer's death is noticed after options.silence_ns; within 5 to 10 s (ZCRP_ERROR_SILENT) if
+ * its host says that its port is closed; within 100 ms (ZCRP_ERROR_DIED) if its process is on this
+ * host and messages go from memory to memory. */
 ZCRP_PUBLIC int zcrp_connection_status(struct zcrp_connection *connection);
 
 /* Waits until the peer is found, or the search has failed, at most `timeout_ns` (negative: as long
