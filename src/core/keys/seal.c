@@ -79,17 +79,22 @@ void opener_skip(struct opener *o, uint64_t end)
         o->cipher->reach(o->keys, newest_epoch(o));
 }
 
-bool opener_open(struct opener *o, struct seal_text *text)
+bool opener_verify(struct opener *o, struct seal_text *text)
 {
     if (!opener_admits(o, text->number)) {
         o->replayed++;
         return false;
     }
     text->epoch = text->number >> o->epoch_bits;
-    if (!o->cipher->open(o->keys, text)) {
-        o->forged++;
+    bool is_genuine = o->cipher->open(o->keys, text);
+    o->forged += !is_genuine;
+    return is_genuine;
+}
+
+bool opener_open(struct opener *o, struct seal_text *text)
+{
+    if (!opener_verify(o, text))
         return false;
-    }
     if (text->number >= o->end)
         move_window(o, text->number + 1);
     o->seen[text->number % SEAL_WINDOW / 64] |= UINT64_C(1) << text->number % 64;
@@ -178,8 +183,11 @@ static bool is_ours(const struct keyring *k, const uint8_t tail[TAIL_BYTES])
            pairing.tag == k->pairing.tag;
 }
 
-enum sealed keyring_open_control(struct keyring *k, const uint8_t *datagram, size_t size,
-                                 uint8_t *out, size_t *plain_bytes)
+/* What is done with a text that may be genuine. */
+typedef bool (*opening)(struct opener *o, struct seal_text *text);
+
+static enum sealed open_control(struct keyring *k, opening open, const uint8_t *datagram,
+                                size_t size, uint8_t *out, struct sealed_stray *stray)
 {
     struct opener *o = &k->control_in;
     if (size < TRAILER_BYTES + SEAL_CONTROL_BYTES)
@@ -200,12 +208,50 @@ enum sealed keyring_open_control(struct keyring *k, const uint8_t *datagram, siz
         o->forged++;
         return SEALED_FORGED;
     }
-    if (!opener_open(o, &text))
+    *stray = (struct sealed_stray){
+        .number = text.number, .end = o->end, .plain_bytes = bytes + TAIL_BYTES};
+    if (!open(o, &text))
         return SEALED_FORGED;
     tail[TAIL_BYTES - 2] &= (uint8_t)~SEAL_EPOCH_FLAGS;
     memcpy(out + bytes, tail, TAIL_BYTES);
-    *plain_bytes = bytes + TAIL_BYTES;
     return SEALED_GOOD;
+}
+
+enum sealed keyring_open_control(struct keyring *k, const uint8_t *datagram, size_t size,
+                                 uint8_t *out, size_t *plain_bytes)
+{
+    struct sealed_stray opened = {.plain_bytes = 0};
+    enum sealed sealed = open_control(k, opener_open, datagram, size, out, &opened);
+    *plain_bytes = opened.plain_bytes;
+    return sealed;
+}
+
+static enum sealed verify_unit(struct keyring *k, const uint8_t *datagram, size_t size,
+                               uint8_t *out, struct sealed_stray *stray)
+{
+    struct sealed_unit unit;
+    if (size < TRAILER_BYTES + SEAL_UNIT_BYTES)
+        return SEALED_SHORT;
+    enum sealed sealed = keyring_look_at_unit(k, datagram + size - TRAILER_BYTES, &unit);
+    if (sealed != SEALED_GOOD)
+        return sealed;
+    struct seal_text text = {.number = unit.number,
+                             .bound = unit.wire,
+                             .bound_bytes = TRAILER_BYTES,
+                             .in = datagram,
+                             .bytes = size - TRAILER_BYTES - SEAL_UNIT_BYTES,
+                             .out = out};
+    *stray =
+        (struct sealed_stray){.is_unit = true, .number = unit.number, .end = k->units_in.end};
+    return opener_verify(&k->units_in, &text) ? SEALED_GOOD : SEALED_FORGED;
+}
+
+enum sealed keyring_verify(struct keyring *k, const uint8_t *datagram, size_t size, uint8_t *out,
+                           struct sealed_stray *stray)
+{
+    bool is_unit = size > 0 && datagram_type(datagram[size - 1]) == DATAGRAM_UNIT;
+    return is_unit ? verify_unit(k, datagram, size, out, stray)
+                   : open_control(k, opener_verify, datagram, size, out, stray);
 }
 
 enum sealed keyring_look_at_unit(const struct keyring *k, const uint8_t trailer[TRAILER_BYTES],

@@ -89,6 +89,10 @@ bool opener_admits(const struct opener *o, uint64_t number);
  * replayed or forged; `out` may have been written. */
 bool opener_open(struct opener *o, struct seal_text *text);
 
+/* Was the text sealed by somebody with the keys, and its number not opened yet? Remembers nothing
+ * but what is forged or replayed: the number can be opened later. `out` may have been written. */
+bool opener_verify(struct opener *o, struct seal_text *text);
+
 /* Numbers below `end` came unsealed, through memory. What is sealed goes on from there. */
 void opener_skip(struct opener *o, uint64_t end);
 
@@ -132,6 +136,17 @@ enum sealed {
  * `*plain_bytes` are there: what was sealed. */
 enum sealed keyring_open_control(struct keyring *k, const uint8_t *datagram, size_t size,
                                  uint8_t *out, size_t *plain_bytes);
+
+/* What a sealed datagram is that has come from elsewhere than all others: a unit, or control. */
+struct sealed_stray {
+    bool is_unit;
+    uint64_t number, end; /* its own; above the newest that was opened of its stream */
+    size_t plain_bytes;   /* at `out`: of control, as it was sealed */
+};
+
+/* Verifies it, and remembers nothing of it (opener_verify); `out` has room for its bytes. */
+enum sealed keyring_verify(struct keyring *k, const uint8_t *datagram, size_t size, uint8_t *out,
+                           struct sealed_stray *stray);
 
 /* The two steps in which a unit is opened, because only its trailer says where it belongs. */
 struct sealed_unit {

@@ -239,6 +239,16 @@ bool receiver_on_listened(struct receiver *r)
     return refusals_on_listened(&r->timer.refusals);
 }
 
+void receiver_on_moved(struct receiver *r, instant now)
+{
+    refusals_on_heard(&r->timer.refusals);
+    if (!receiver_session_is_bound(&r->session) || r->phase != RECEIVER_OPEN)
+        return;
+    if (r->ack.arrived.count > 0)
+        receiver_timer_on_asked(&r->timer, now);
+    receiver_announce(r, receiver_unknown(r));
+}
+
 /* ---- what there is to be known ---- */
 
 bool receiver_wants_joined(const struct receiver *r)

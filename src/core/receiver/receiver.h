@@ -166,6 +166,10 @@ void receiver_on_closed_port(struct receiver *r, instant now);
  * deadline forward. */
 bool receiver_on_listened(struct receiver *r);
 
+/* With keys: the sender is at another address, and what was sent to the old one lately is lost. It
+ * is told at once what has arrived, and what is posted. */
+void receiver_on_moved(struct receiver *r, instant now);
+
 /* When an acknowledgement has to go out at the latest; NEVER: there is no news. O(1). */
 instant receiver_acks_at(const struct receiver *r);
 

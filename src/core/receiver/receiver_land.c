@@ -382,11 +382,32 @@ static enum verdict on_offer(struct receiver *r, instant now, const struct segme
     return verdict;
 }
 
+/* The answer to a challenge says here only that the sender is there: whoever checks an address hears
+ * what comes from that address. */
+static enum verdict on_challenge_answer(struct receiver *r, instant now,
+                                        const struct segment *segment, bool *is_ours)
+{
+    struct challenge_answer answer;
+    enum verdict verdict = datagram_size_verdict(segment->bytes, TRAILER_BYTES);
+    if (verdict == VERDICT_OK)
+        verdict = challenge_answer_decode(segment->tail, TRAILER_BYTES, &answer);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    *is_ours = receiver_session_accepts(&r->session, answer.pairing);
+    if (*is_ours)
+        receiver_hear(r, now);
+    else
+        r->counters.drop_session++;
+    return verdict;
+}
+
 bool receiver_on_other(struct receiver *r, instant now, struct landing *landing,
                        const struct segment *segment, enum verdict verdict)
 {
     enum datagram_type type = datagram_type(segment->tail[TRAILER_BYTES - 1]);
-    bool is_other = type == DATAGRAM_HELLO || type == DATAGRAM_PATH_PROBE || type == DATAGRAM_OFFER;
+    bool is_answer = type == DATAGRAM_CHALLENGE_ANSWER && r->config.keyring != NULL;
+    bool is_other = type == DATAGRAM_HELLO || type == DATAGRAM_PATH_PROBE ||
+                    type == DATAGRAM_OFFER || is_answer;
     bool is_ours = false;
     if (type == DATAGRAM_HELLO)
         verdict = on_hello(r, now, segment, &is_ours);
@@ -394,6 +415,8 @@ bool receiver_on_other(struct receiver *r, instant now, struct landing *landing,
         verdict = on_path_probe(r, now, segment, &is_ours);
     else if (type == DATAGRAM_OFFER)
         verdict = on_offer(r, now, segment, &is_ours);
+    else if (is_answer)
+        verdict = on_challenge_answer(r, now, segment, &is_ours);
     else if (segment->bytes >= VERSION_ANSWER_BYTES &&
              datagram_is_foreign_hello(segment->tail[TRAILER_BYTES - 1]))
         receiver_on_foreign_hello(r, datagram_tail_decode(segment->tail + TAIL_AT).pairing);

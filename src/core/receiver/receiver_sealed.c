@@ -167,8 +167,8 @@ static bool on_sealed_control(struct receiver *r, instant now, struct landing *l
 static bool on_other(struct receiver *r, instant now, struct landing *landing,
                      const struct segment *segment, enum datagram_type type)
 {
-    bool is_control =
-        type == DATAGRAM_HELLO || type == DATAGRAM_PATH_PROBE || type == DATAGRAM_OFFER;
+    bool is_control = type == DATAGRAM_HELLO || type == DATAGRAM_PATH_PROBE ||
+                      type == DATAGRAM_OFFER || type == DATAGRAM_CHALLENGE_ANSWER;
     if (is_control && keyring_is_ready(r->config.keyring)) /* else it may ask for a handshake */
         return on_sealed_control(r, now, landing, segment);
     bool is_posted =

@@ -86,6 +86,12 @@ void flow_begin_anew(struct flow *f, instant now, uint64_t seed)
     pacing_init(&f->pacing, now);
 }
 
+void flow_forget_path(struct flow *f, instant now, uint64_t seed)
+{
+    rtt_init(&f->rtt, INITIAL_RTT);
+    flow_begin_anew(f, now, seed);
+}
+
 /* Of several hellos nobody knows which was answered. It is taken to be the first, unless that was
  * very long ago. */
 void flow_on_hello_answered(struct flow *f, duration taken, uint32_t hellos)

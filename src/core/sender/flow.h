@@ -92,6 +92,7 @@ void flow_on_lost(struct flow *f, instant now, uint64_t seq, instant sent, uint6
 
 /* Congestion control forgets the path and begins anew. `seed` is for what it does at random times.
  * The round trip stays known. */
+void flow_forget_path(struct flow *f, instant now, uint64_t seed);
 void flow_begin_anew(struct flow *f, instant now, uint64_t seed);
 
 /* The first answer to a hello arrived, `taken` after the first of `hellos` that asked. Only the

@@ -281,6 +281,24 @@ void sender_on_uncut(struct sender *s)
         offload_path_init(&s->path.offload, false);
 }
 
+void sender_on_moved(struct sender *s, instant now, uint32_t unit_bytes, uint32_t unit_most)
+{
+    s->config.unit_bytes = unit_bytes;
+    s->config.unit_most = unit_most;
+    sender_begin_anew(s, now);
+}
+
+void sender_show(struct sender *s)
+{
+    if (sender_session_is_paired(&s->session))
+        sender_session_set_due(&s->session, HELLO_TELLS);
+}
+
+instant sender_awaits_since(const struct sender *s)
+{
+    return instant_later(s->timer.heard, s->timer.progress);
+}
+
 void sender_on_path_hint(struct sender *s, instant now)
 {
     if (sender_session_is_paired(&s->session))

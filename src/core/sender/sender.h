@@ -31,6 +31,7 @@ struct sender_config {
     uint32_t unit_bytes; /* largest datagram at first, trailer included; at least 64, */
     uint32_t unit_most;  /* and ever: at least that; 0: as much */
     bool stays;        /* it wants its peer also when there is nothing to send, and ends with it */
+    bool is_caller;    /* it has keys, and may come to another address: it answers challenges */
     bool is_cut;       /* on the way, into pieces that can be lost each by itself: as cells */
     bool is_offloaded; /* the kernel cuts bursts, as far as it can (offload_path.h) */
     uint32_t burst_units;   /* most datagrams in a burst, 1 .. BURST_UNITS */
@@ -71,6 +72,7 @@ struct sender_counters {
     uint64_t path_probes, path_answers; /* of larger units, sent and answered */
     uint64_t path_falls;                /* the path took large units no more, without a word */
     uint64_t offload_failures;          /* bursts that the kernel cuts do not arrive */
+    uint64_t moves;                     /* to another address of the peer's, or of its own */
     uint64_t wholes;                    /* messages that went as a whole */
     uint64_t left_out;                  /* sequence numbers */
     uint64_t drop_short, drop_version, drop_type, drop_malformed, drop_session, drop_number;
@@ -147,6 +149,22 @@ void sender_let_go(struct sender *s, uint64_t message);
 
 /* Is the message's outcome known already, or is it over? */
 bool sender_is_decided(struct sender *s, uint64_t number);
+
+/* ---- another address ----
+ *
+ * With keys the side that connected may come to another address, which the other side finds out
+ * (core/path/address_check.h). Its sender answers challenges by itself. */
+
+/* The path is another one from now on, which takes datagrams as config.unit_bytes and .unit_most
+ * say: the size of units, congestion control and all that was learnt of the path begin anew.
+ * Whatever is in transit is lost, and sent again. Says hello at once. */
+void sender_on_moved(struct sender *s, instant now, uint32_t unit_bytes, uint32_t unit_most);
+
+/* Says hello within the pairing, whatever is in transit: to be seen where it is. */
+void sender_show(struct sender *s);
+
+/* When the peer was last heard of, or the first unit in transit left, whichever is later. */
+instant sender_awaits_since(const struct sender *s);
 
 /* ---- messages as a whole ----
  *

@@ -383,6 +383,25 @@ static enum verdict on_cookie(struct sender *s, instant now, const uint8_t *data
     return verdict;
 }
 
+/* The peer asks whether this side is where its datagrams come from; or it says that it has moved. */
+static enum verdict on_challenge(struct sender *s, instant now, const uint8_t *datagram,
+                                 size_t size, bool *is_ours)
+{
+    struct challenge challenge;
+    enum verdict verdict = challenge_decode(datagram, size, &challenge);
+    *is_ours = verdict == VERDICT_OK && sender_session_has(&s->session, challenge.pairing);
+    if (!*is_ours)
+        return verdict;
+    sender_hear(s, now);
+    if (challenge.challenge != 0) {
+        s->challenge = challenge.challenge;
+    } else if (challenge.moves > s->counters.moves) {
+        s->counters.moves = challenge.moves;
+        sender_begin_anew(s, now);
+    }
+    return verdict;
+}
+
 static enum verdict on_any_request(struct sender *s, instant now, const uint8_t *datagram,
                                    size_t size, bool *is_ours)
 {
@@ -438,6 +457,8 @@ static void receive_plain(struct sender *s, instant now, const uint8_t *datagram
         verdict = on_path_answer(s, now, datagram, size, &is_ours);
     else if (type == DATAGRAM_COOKIE)
         verdict = on_cookie(s, now, datagram, size, &is_ours);
+    else if (type == DATAGRAM_CHALLENGE && s->config.is_caller)
+        verdict = on_challenge(s, now, datagram, size, &is_ours);
     else if (type == DATAGRAM_REQUEST)
         verdict = on_any_request(s, now, datagram, size, &is_ours);
     else

@@ -48,6 +48,7 @@ struct sender {
     enum outcome ended; /* with which a sender that stays, or has keys, has lost its peer; OK: it
                            has not */
     uint32_t early;     /* units sent before the peer was heard, and not known to have arrived */
+    uint64_t challenge; /* to be answered; 0: none */
     bool has_ignored;   /* a request named messages too far ahead to be kept */
     bool is_blocked;    /* the channel took none of the last units */
     bool is_agreed;     /* both ends know of the end (sender_agree_close) */

@@ -61,6 +61,31 @@ bool sender_follow_path(struct sender *s, enum path_change change)
     return change == PATH_FALLS;
 }
 
+static void forget_path(struct sender *s, instant now)
+{
+    const struct sender_config *c = &s->config;
+    bool is_offloaded = s->path.offload.state != OFFLOAD_PATH_UNUSED;
+    uint32_t most = (uint32_t)greater(c->unit_most, c->unit_bytes);
+    sender_path_init(&s->path, c->unit_bytes, most, c->is_cut, now);
+    offload_path_init(&s->path.offload, is_offloaded);
+    flow_set_unit(&s->flow, sender_path_unit(&s->path));
+    flow_forget_path(&s->flow, now, secret_draw(&s->secret));
+}
+
+void sender_begin_anew(struct sender *s, instant now)
+{
+    uint64_t seq = 0;
+    uint32_t data;
+    recovery_forget_gaps(&s->recovery);
+    forget_path(s, now);
+    while (recovery_repeat(&s->recovery, &seq, &data))
+        ;
+    s->flow.credit = 0;
+    sender_timer_on_moved(&s->timer, now);
+    if (sender_session_is_paired(&s->session))
+        sender_session_set_due(&s->session, HELLO_TELLS);
+}
+
 /* Congestion control begins anew, as if nothing had been lost. */
 static void leave_offload(struct sender *s, instant now)
 {

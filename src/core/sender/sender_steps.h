@@ -30,6 +30,9 @@ bool sender_lose(struct sender *s, instant now);
  * back, and tells what became of the others. Returns the largest one's bytes of data. */
 uint32_t sender_repeat_oldest(struct sender *s, uint32_t units);
 
+/* All that was learnt of the path is forgotten, and everything in transit goes again. */
+void sender_begin_anew(struct sender *s, instant now);
+
 /* The path has changed so: congestion control counts in the new units. True if it fell. */
 bool sender_follow_path(struct sender *s, enum path_change change);
 

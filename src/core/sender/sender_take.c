@@ -407,10 +407,23 @@ static bool take_probe(struct sender *s, instant now, struct burst *burst)
     return true;
 }
 
+static void take_challenge_answer(struct sender *s, struct burst *burst)
+{
+    const struct challenge_answer answer = {.pairing = s->session.pairing,
+                                            .challenge = s->challenge};
+    burst_set_control(burst,
+                      challenge_answer_encode(burst->control, sizeof burst->control, &answer));
+    s->challenge = 0;
+}
+
 bool sender_take(struct sender *s, instant now, struct burst *burst)
 {
     burst->datagrams = burst->segment = burst->bytes = burst->pins = 0;
     burst->is_control = burst->is_flat = burst->is_single = false;
+    if (s->challenge != 0 && sender_session_is_paired(&s->session)) {
+        take_challenge_answer(s, burst);
+        return true;
+    }
     if (s->session.due != HELLO_NONE) {
         take_hello(s, now, burst);
         return true;
@@ -431,6 +444,8 @@ bool sender_has_burst(struct sender *s)
 {
     struct fragment f;
     if (s->session.due != HELLO_NONE || message_to_offer(s) != NULL)
+        return true;
+    if (s->challenge != 0 && sender_session_is_paired(&s->session))
         return true;
     if (!sender_session_is_paired(&s->session) || !sender_head(s, &f))
         return false;

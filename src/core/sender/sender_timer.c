@@ -250,6 +250,13 @@ void sender_timer_on_begin(struct sender_timer *t, instant now)
     t->progress = now;
 }
 
+void sender_timer_on_moved(struct sender_timer *t, instant now)
+{
+    t->probes = t->hellos = 0;
+    t->sent = now;
+    refusals_on_heard(&t->refusals);
+}
+
 void sender_timer_on_sent(struct sender_timer *t, instant now)
 {
     t->sent = now;

@@ -95,6 +95,9 @@ void sender_timer_on_progress(struct sender_timer *t, instant now);
 /* A burst leaves while nothing else is in transit or waits to be repeated. */
 void sender_timer_on_begin(struct sender_timer *t, instant now);
 
+/* The path is another one: what was not answered so far says nothing of it. */
+void sender_timer_on_moved(struct sender_timer *t, instant now);
+
 /* A burst left. */
 void sender_timer_on_sent(struct sender_timer *t, instant now);
 

@@ -41,6 +41,13 @@ enum {
     OFFER_AT_RESERVED = 12,
 };
 
+/* The answer to a challenge ends with the first of them. */
+enum {
+    CHALLENGE_AT_CHALLENGE = 0,
+    CHALLENGE_AT_MOVES = 8,
+    CHALLENGE_AT_RESERVED = 12,
+};
+
 /* The fields of a run. */
 enum {
     RUN_AT_FIRST = 0,
@@ -310,6 +317,57 @@ enum verdict offer_decode(const uint8_t *in, size_t size, struct offer *offer)
     bool is_legal = tail.flags == 0 && pairing_is_complete(tail.pairing) &&
                     offer->size <= MESSAGE_BYTES_MAX &&
                     datagram_is_clear(in, OFFER_AT_RESERVED, TAIL_AT);
+    return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
+}
+
+/* Challenge, and its answer */
+
+size_t challenge_encode(uint8_t *out, size_t size, const struct challenge *challenge)
+{
+    uint8_t *trailer = trailer_behind(out, size, NULL, 0);
+    wire_put_u64(trailer + CHALLENGE_AT_CHALLENGE, challenge->challenge);
+    wire_put_u32(trailer + CHALLENGE_AT_MOVES, challenge->moves);
+    datagram_tail_encode(trailer + TAIL_AT, challenge->pairing, 0, DATAGRAM_CHALLENGE);
+    return TRAILER_BYTES;
+}
+
+enum verdict challenge_decode(const uint8_t *in, size_t size, struct challenge *challenge)
+{
+    enum verdict verdict = datagram_bare_verdict(in, size, DATAGRAM_CHALLENGE);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    struct datagram_tail tail = datagram_tail_decode(in + TAIL_AT);
+    *challenge = (struct challenge){
+        .pairing = tail.pairing,
+        .challenge = wire_get_u64(in + CHALLENGE_AT_CHALLENGE),
+        .moves = wire_get_u32(in + CHALLENGE_AT_MOVES),
+    };
+    bool is_legal = tail.flags == 0 && pairing_is_complete(tail.pairing) &&
+                    datagram_is_clear(in, CHALLENGE_AT_RESERVED, TAIL_AT);
+    return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
+}
+
+size_t challenge_answer_encode(uint8_t *out, size_t size, const struct challenge_answer *answer)
+{
+    uint8_t *trailer = trailer_behind(out, size, NULL, 0);
+    wire_put_u64(trailer + CHALLENGE_AT_CHALLENGE, answer->challenge);
+    datagram_tail_encode(trailer + TAIL_AT, answer->pairing, 0, DATAGRAM_CHALLENGE_ANSWER);
+    return TRAILER_BYTES;
+}
+
+enum verdict challenge_answer_decode(const uint8_t *in, size_t size,
+                                     struct challenge_answer *answer)
+{
+    enum verdict verdict = datagram_bare_verdict(in, size, DATAGRAM_CHALLENGE_ANSWER);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    struct datagram_tail tail = datagram_tail_decode(in + TAIL_AT);
+    *answer = (struct challenge_answer){
+        .pairing = tail.pairing,
+        .challenge = wire_get_u64(in + CHALLENGE_AT_CHALLENGE),
+    };
+    bool is_legal = tail.flags == 0 && pairing_is_complete(tail.pairing) &&
+                    answer->challenge != 0 && datagram_is_clear(in, CHALLENGE_AT_MOVES, TAIL_AT);
     return is_legal ? VERDICT_OK : VERDICT_MALFORMED;
 }
 

@@ -1,5 +1,5 @@
-/* Block acknowledgement, request to send, hello, cookie, offer, version answer: the datagrams
- * without data. Each is a body of fixed-size entries, then a trailer; see docs/protocol.md for the
+/* Block acknowledgement, request to send, hello, cookie, offer, challenge and its answer, version
+ * answer: the datagrams without data. Each is a body of fixed-size entries, then a trailer; see docs/protocol.md for the
  * offsets.
  *
  * The body is never copied out: after decode it is walked in place, so that the number of entries
@@ -75,6 +75,20 @@ struct cookie_answer {
     uint64_t cookie;        /* not 0 */
 };
 
+/* Sealed always, because without keys nobody moves. A challenge to the sender, whose datagrams have
+ * come from a new address; or 0: the receiver sends there now, which is the `moves`th move. */
+struct challenge {
+    struct pairing pairing;
+    uint64_t challenge;
+    uint32_t moves; /* in this session, modulo 2^32 */
+};
+
+/* What it is answered with; not 0. */
+struct challenge_answer {
+    struct pairing pairing;
+    uint64_t challenge;
+};
+
 /* Each encode writes one datagram into `out` of `size` bytes and returns its length; the caller
  * provides room (CHECKed) and fields that decode would accept. For the two with a body, `length`
  * counts the entries that are in place: ack: `ack->bounds` (written with ack_bound_encode),
@@ -85,6 +99,8 @@ size_t request_encode(uint8_t *out, size_t size, const struct request *request);
 size_t hello_encode(uint8_t *out, size_t size, const struct hello *hello);
 size_t cookie_answer_encode(uint8_t *out, size_t size, const struct cookie_answer *answer);
 size_t offer_encode(uint8_t *out, size_t size, const struct offer *offer);
+size_t challenge_encode(uint8_t *out, size_t size, const struct challenge *challenge);
+size_t challenge_answer_encode(uint8_t *out, size_t size, const struct challenge_answer *answer);
 
 void request_run_encode(uint8_t out[REQUEST_RUN_BYTES], const struct request_run *run);
 void ack_bound_encode(uint8_t out[ACK_BOUND_BYTES], uint32_t bound);
@@ -93,13 +109,16 @@ void ack_bound_encode(uint8_t out[ACK_BOUND_BYTES], uint32_t bound);
  * flags; reserved fields 0; tag not 0, nor the session but in a hello that asks and in a cookie;
  * bounds strictly ascending (as 32-bit differences) with a total span below 2^31, the last interval
  * positive and ending at newest + 1; runs with count > 0; a hello as above; a cookie with both
- * numbers; an offer of a legal size. Otherwise the result means nothing. Whatever is accepted
+ * numbers; an offer of a legal size; an answer to a challenge, not to 0. Otherwise the result means nothing. Whatever is accepted
  * encodes to the same bytes. Work: O(entries). `in` is not touched when `size` is below 32. */
 enum verdict block_ack_decode(const uint8_t *in, size_t size, struct block_ack *ack);
 enum verdict request_decode(const uint8_t *in, size_t size, struct request *request);
 enum verdict hello_decode(const uint8_t *in, size_t size, struct hello *hello);
 enum verdict cookie_answer_decode(const uint8_t *in, size_t size, struct cookie_answer *answer);
 enum verdict offer_decode(const uint8_t *in, size_t size, struct offer *offer);
+enum verdict challenge_decode(const uint8_t *in, size_t size, struct challenge *challenge);
+enum verdict challenge_answer_decode(const uint8_t *in, size_t size,
+                                     struct challenge_answer *answer);
 
 /* Bound i of a decoded acknowledgement, 0 <= i <= length; run i of a request, 0 <= i < length. */
 uint32_t ack_bound(const struct block_ack *ack, uint32_t i);

@@ -40,6 +40,8 @@ enum datagram_type {
     DATAGRAM_COOKIE = 8,       /* receiver to sender: proves an address when it is brought back */
     DATAGRAM_HANDSHAKE = 9,    /* either way: a piece of the TLS handshake of two ends with keys */
     DATAGRAM_OFFER = 10,       /* sender to receiver: how large a message without a buffer is */
+    DATAGRAM_CHALLENGE = 11,   /* receiver to sender: is this where you are? or: I send there now */
+    DATAGRAM_CHALLENGE_ANSWER = 12, /* sender to receiver: it is */
     DATAGRAM_VERSION_ANSWER = 15, /* receiver to sender: its version; the same in any version */
 };
 

@@ -1,0 +1,62 @@
+#include "core/path/address_watch.h"
+
+#include "../../support/suite.h"
+
+#define ROUND_TRIP (40 * MILLISECOND)
+#define FIRST (ADDRESS_WATCH_FIRST + ROUND_TRIP)
+
+static struct address_watch w;
+static struct address_watch_facts f;
+
+static void setup(void)
+{
+    w = (struct address_watch){.tries = 0};
+    f = (struct address_watch_facts){
+        .is_awaited = true, .heard = 10 * SECOND, .round_trip = ROUND_TRIP};
+}
+
+FIXTURE(setup, NULL)
+
+TEST(address_watch__nothing_awaited)
+{
+    f.is_awaited = false;
+    ck_assert_int_eq(address_watch_deadline(&w, &f), NEVER);
+}
+
+TEST(address_watch__awaited)
+{
+    ck_assert_int_eq(address_watch_deadline(&w, &f), 10 * SECOND + FIRST);
+}
+
+TEST(address_watch__ever_more_rarely)
+{
+    instant now = address_watch_deadline(&w, &f);
+    duration wait[4];
+    for (int i = 0; i < 4; i++) {
+        address_watch_on_look(&w, now, f.heard);
+        instant next = address_watch_deadline(&w, &f);
+        wait[i] = next - now;
+        now = next;
+    }
+    ck_assert_int_eq(wait[0], 2 * FIRST);
+    ck_assert_int_eq(wait[1], 4 * FIRST);
+    ck_assert_int_eq(wait[3], ADDRESS_WATCH_MOST);
+}
+
+TEST(address_watch__heard_again)
+{
+    for (int i = 0; i < 5; i++)
+        address_watch_on_look(&w, (11 + i) * SECOND, f.heard);
+    f.heard = 20 * SECOND;
+    ck_assert_int_eq(address_watch_deadline(&w, &f), 20 * SECOND + FIRST);
+}
+
+TEST(address_watch__a_call_says_so)
+{
+    f.is_awaited = false;
+    address_watch_on_look(&w, 11 * SECOND, f.heard);
+    address_watch_on_homeless(&w);
+    ck_assert_int_eq(address_watch_deadline(&w, &f), 11 * SECOND + ADDRESS_WATCH_HOMELESS);
+    address_watch_on_look(&w, 12 * SECOND, f.heard);
+    ck_assert_int_eq(address_watch_deadline(&w, &f), NEVER);
+}
