@@ -712,7 +712,8 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
     X(keys_refused, "handshakes with a peer whose key is not accepted here")                       \
     X(unwatched, "times that epoll had no room for the socket, which is polled by a timer then")   \
     X(messages_whole, "messages that crossed shared memory as a whole, and in no unit")            \
-    X(offload_failures, "times that the kernel cut or joined bursts wrongly, and did not say so")
+    X(offload_failures, "times that the kernel cut or joined bursts wrongly, and did not say so")  \
+    X(moves, "times that a caller with keys came to another address, and its listener followed")
 
 struct zcrp_stats {
 #define ZCRP_STATS_FIELD(name, text) uint64_t name;

@@ -3,6 +3,8 @@
 #include "link/codes.h"
 #include "link/life.h"
 #include "link/options.h"
+#include "link/own_move.h"
+#include "link/peer_move.h"
 #include "link/process.h"
 #include "link/rx.h"
 #include "link/turns.h"
@@ -25,7 +27,9 @@ enum { ADDRESS_ROOM = 80 }; /* bytes of an address in words */
 static int make_halves(struct zcrp_connection *c, const struct zcrp_options *complete,
                        struct session_keys *session_keys)
 {
-    const struct origin origin = {.socket = c->fd, .link = link_create(complete, session_keys)};
+    const struct origin origin = {.socket = c->fd,
+                                  .is_caller = c->peers == NULL,
+                                  .link = link_create(complete, session_keys)};
 
     if (origin.link == NULL)
         return ZCRP_ERROR_MEMORY;
@@ -40,6 +44,46 @@ static void make_arena(struct zcrp_connection *c, uint64_t bytes)
         return;
     c->arena = shared_arena_create(bytes);
     c->sender->transport->arena = c->receiver->transport->arena = c->arena;
+}
+
+/* ---- another address ---- */
+
+/* The link's peer is about to be there. */
+static bool admit_move(void *connection, const union address *to)
+{
+    struct zcrp_connection *c = connection;
+
+    if (!peers_move(c->peers, &c->peer, to))
+        return false;
+    c->peer = *to;
+    return true;
+}
+
+/* Either end of a connection with keys may find that the caller has another address. */
+static int begin_moves(struct zcrp_connection *c)
+{
+    const struct peer_move_rules rules = {.admit = admit_move, .context = c};
+    struct link *link = c->sender->link;
+    bool has_memory = c->peers != NULL ? peer_move_begin(link, &rules) : own_move_begin(link);
+
+    return has_memory ? ZCRP_OK : ZCRP_ERROR_MEMORY;
+}
+
+/* Datagrams that name its sessions are posted to it from now on; or not any more. */
+static void enter_names(struct zcrp_connection *c)
+{
+    const struct session_keys *keys = c->sender->link->session_keys;
+
+    if (c->sender->link->peer_move == NULL)
+        return;
+    sessions_add(peers_sessions(c->peers), &c->name[0], keys->receiver.pairing, c->sender->link);
+    sessions_add(peers_sessions(c->peers), &c->name[1], keys->sender.pairing, c->sender->link);
+}
+
+static void remove_names(struct zcrp_connection *c)
+{
+    for (int i = 0; c->peers != NULL && i < 2; i++)
+        sessions_remove(peers_sessions(c->peers), &c->name[i]);
 }
 
 /* Each finds the other in the engine when it starts. The first buffers are there before anything is
@@ -65,6 +109,7 @@ static void drop(const struct accept_info *info)
 /* Fine for one whose halves have not all been made. */
 static void destroy(struct zcrp_connection *c)
 {
+    remove_names(c);
     if (c->sender != NULL)
         entity_destroy(c->sender);
     if (c->receiver != NULL)
@@ -91,6 +136,8 @@ int connection_make(struct zcrp_connection **connection, const struct zcrp_optio
                                   .peers = info->peers};
     int code = make_halves(c, complete, info->session_keys);
     if (code == ZCRP_OK)
+        code = begin_moves(c);
+    if (code == ZCRP_OK)
         make_arena(c, complete->mapped_bytes);
     if (code == ZCRP_OK && info->peers != NULL &&
         !first_messages_make(&c->first, complete->first_messages, complete->first_bytes))
@@ -106,6 +153,7 @@ int connection_make(struct zcrp_connection **connection, const struct zcrp_optio
         return code;
     }
     start_halves(c, info);
+    enter_names(c);
     *connection = c;
     return ZCRP_OK;
 }
@@ -243,7 +291,14 @@ int zcrp_connection_peer(const struct zcrp_connection *connection, char *text, s
 {
     if (connection == NULL || text == NULL)
         return code_of_null(connection == NULL ? "connection" : "text");
-    return write_address(&connection->peer, text, size);
+    struct mutex *mutex = &connection->sender->link->mutex;
+    bool is_own = connection->generation == forked_generation(); /* else nobody may hold it */
+    if (is_own)
+        mutex_lock(mutex);
+    const union address peer = connection->peer;
+    if (is_own)
+        mutex_unlock(mutex);
+    return write_address(&peer, text, size);
 }
 
 int zcrp_connection_local(const struct zcrp_connection *connection, char *text, size_t size)
@@ -281,6 +336,7 @@ static void agree(struct zcrp_entity *half)
 
 static void quit(struct zcrp_connection *c)
 {
+    remove_names(c);
     entity_quit(c->receiver);
     entity_quit(c->sender);
     entity_await_visitors(c->receiver); /* whose ends a turn of the sender may have told just now */

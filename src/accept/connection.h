@@ -13,6 +13,7 @@
 #include "link/entity.h"
 #include "listen.h"
 #include "peers.h"
+#include "sessions.h"
 
 struct zcrp_connection {
     uint32_t generation;          /* (c) of the process that made it */
@@ -20,9 +21,10 @@ struct zcrp_connection {
     struct zcrp_entity *sender;   /* (c) */
     struct zcrp_entity *receiver; /* (c) */
     struct shared_arena *arena;   /* (c) memory that the peer may map; NULL: none */
-    union address peer;           /* (c) */
+    union address peer;           /* under the link's mutex; a peer with keys may move */
     struct peers *peers;          /* (c) of the listener that admitted it; NULL */
     struct first_messages first;  /* (c) of a listener's; else none */
+    struct session_name name[2];  /* of both directions, where the peer may move */
 };
 
 /* The peer of a connection that is to be made. */

@@ -14,6 +14,7 @@
 #include "listen.h"
 #include "peers.h"
 #include "platform/sleep.h"
+#include "sessions.h"
 #include "transport/channel.h"
 #include "transport/keyed_hash.h"
 #include "transport/names.h"
@@ -166,7 +167,8 @@ static void hear_handshake(void *context, const struct caller *caller, const uin
 {
     struct zcrp_listener *l = context;
 
-    pending_hear(l->pending, caller, datagram, size);
+    if (!sessions_post(peers_sessions(l->peers), &caller->from, datagram, size))
+        pending_hear(l->pending, caller, datagram, size);
 }
 
 static void send_answer(void *context, const struct caller *caller, const uint8_t *datagram,

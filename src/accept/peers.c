@@ -2,6 +2,7 @@
 
 #include "connection.h"
 #include "link/codes.h"
+#include "sessions.h"
 #include "waiting/changes.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@ struct waiting_peer {
 
 /* Lock letters: (c) constant from create on, (m) the mutex, (a) atomic. */
 struct peers {
-    _Atomic uint32_t holders; /* (a) */
+    _Atomic uint32_t holders;  /* (a) */
+    struct sessions *sessions; /* (c) */
     struct interrupt interrupt;
     _Atomic uint32_t changes; /* (a) a futex: something to take */
     struct mutex mutex;
@@ -40,12 +42,15 @@ struct peers *peers_create(uint32_t most, uint32_t waiting)
 {
     struct peers *p = calloc(1, sizeof(*p) + most * sizeof(p->peer[0]));
     struct waiting_peer *ring = calloc(waiting, sizeof(*ring));
+    struct sessions *sessions = sessions_create(most);
 
-    if (p == NULL || ring == NULL) {
+    if (p == NULL || ring == NULL || sessions == NULL) {
+        sessions_destroy(sessions, false);
         free(p);
         free(ring);
         return NULL;
     }
+    p->sessions = sessions;
     p->holders = 1;
     p->wake.fd = -1;
     p->most = most;
@@ -59,6 +64,7 @@ static void let_go(struct peers *p, bool is_in_child)
 {
     if (atomic_fetch_sub(&p->holders, 1) > 1)
         return;
+    sessions_destroy(p->sessions, is_in_child);
     if (!is_in_child)
         mutex_fini(&p->mutex);
     free(p);
@@ -146,6 +152,24 @@ bool peers_reserve(struct peers *p, const union address *peer)
     p->dropped += is_new && !is_added;
     mutex_unlock(&p->mutex);
     return is_added;
+}
+
+bool peers_move(struct peers *p, const union address *from, const union address *to)
+{
+    uint64_t number = address_number(to);
+
+    mutex_lock(&p->mutex);
+    uint32_t i = find(p, address_number(from));
+    bool may = find(p, number) == p->count && i < p->count;
+    if (may)
+        p->peer[i] = (struct peer){number, address_host_number(to)};
+    mutex_unlock(&p->mutex);
+    return may;
+}
+
+struct sessions *peers_sessions(const struct peers *p)
+{
+    return p->sessions;
 }
 
 /* Would take say something? Under the mutex. */

@@ -42,6 +42,13 @@ static inline bool peers_may_share(uint32_t taken, uint32_t left)
 /* Is there room for this peer, and is it a new one? It is known from then on. O(peers). */
 __attribute__((warn_unused_result)) bool peers_reserve(struct peers *p, const union address *peer);
 
+/* A peer comes to another address. False if another peer is known there. */
+__attribute__((warn_unused_result)) bool peers_move(struct peers *p, const union address *from,
+                                                    const union address *to);
+
+/* Their sessions, by name. */
+struct sessions *peers_sessions(const struct peers *p);
+
 /* The peer for which was reserved is admitted: its connection waits. Or it is not. */
 void peers_admit(struct peers *p, struct zcrp_connection *connection, instant now);
 void peers_forget(struct peers *p, const union address *peer);

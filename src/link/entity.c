@@ -2,6 +2,8 @@
 
 #include "codes.h"
 #include "core/check.h"
+#include "own_move.h"
+#include "peer_move.h"
 #include "platform/sleep.h"
 #include "process.h"
 #include "waiting/changes.h"
@@ -113,7 +115,9 @@ instant entity_deadline(const struct zcrp_entity *e)
 {
     if (e->link->is_broken)
         return NEVER;
-    return instant_earlier(machine_deadline(&e->machine), keyed_deadline(e));
+    instant moves = instant_earlier(peer_move_deadline(e), own_move_deadline(e->link));
+    return instant_earlier(moves,
+                           instant_earlier(machine_deadline(&e->machine), keyed_deadline(e)));
 }
 
 /* Has the sending thread something to do? */

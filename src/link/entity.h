@@ -51,7 +51,8 @@ enum entity_life {
 struct hints {
     uint64_t too_bigs;     /* a datagram did not fit somewhere, */
     uint64_t refusals;     /* or got nowhere; */
-    uint64_t closed_ports; /* of these, because nobody listens at the peer's port */
+    uint64_t closed_ports; /* of these, because nobody listens at the peer's port, */
+    uint64_t homeless;     /* or because the socket's own address is gone, or leads nowhere */
 };
 
 struct zcrp_entity {

@@ -97,6 +97,15 @@ static void close_transport(struct zcrp_entity *e)
     free(e->transport);
 }
 
+/* May a caller's socket be bound anew, to another address of this machine's? */
+static bool may_rebind(const struct zcrp_entity *e, const struct origin *origin)
+{
+    const struct channel *c = e->channels.in;
+
+    return origin->is_caller && e->keyed.keyring != NULL && channel_is_udp(c) && c->aal5 == NULL &&
+           !e->transport->is_possible && address_family_of(c->fd) == (int)c->peer.any.sa_family;
+}
+
 static int init_entity(struct zcrp_entity *e, const struct origin *origin)
 {
     int code = open_channels(e, origin);
@@ -104,6 +113,8 @@ static int init_entity(struct zcrp_entity *e, const struct origin *origin)
     if (code)
         return code;
     code = open_transport(e);
+    if (code == ZCRP_OK)
+        e->channels.in->may_rebind = may_rebind(e, origin);
     if (code == ZCRP_OK)
         code = init_memory(e);
     if (code) {

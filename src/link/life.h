@@ -8,7 +8,8 @@
 /* What an entity sends and receives with. */
 struct origin {
     const int *descriptors; /* two of the user's; NULL: it is one half of a connection, */
-    int socket;             /* which has this socket */
+    int socket;             /* which has this socket, */
+    bool is_caller;         /* and connected it */
     struct link *link;      /* that it is a half of; freed with its last half */
 };
 

@@ -1,5 +1,8 @@
 #include "link.h"
 
+#include "own_move.h"
+#include "peer_move.h"
+
 #include <stdlib.h>
 
 struct link *link_create(const struct zcrp_options *options, struct session_keys *session_keys)
@@ -38,6 +41,8 @@ void link_remove(struct link *l, enum machine_role role)
     if (!forget(l, role))
         return;
     mutex_fini(&l->mutex);
+    peer_move_end(l->peer_move);
+    own_move_end(l->own_move);
     session_keys_destroy(l->session_keys);
     free(l);
 }
@@ -46,6 +51,8 @@ void link_abandon(struct link *l, enum machine_role role)
 {
     if (!forget(l, role))
         return;
+    peer_move_abandon(l->peer_move);
+    own_move_end(l->own_move);
     session_keys_destroy(l->session_keys);
     free(l);
 }

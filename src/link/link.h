@@ -19,6 +19,8 @@
 #include "waiting/wait_policy.h"
 #include "workers/workspace.h"
 
+struct own_move;
+struct peer_move;
 struct zcrp_entity;
 
 enum { LINK_HALVES = 2 };
@@ -43,6 +45,8 @@ struct link {
     bool is_broken;                        /* (m) the socket cannot be used any more */
     struct session_keys *session_keys;     /* (m) what the halves seal with, all zero until their
                                         handshake is over; NULL: nothing is sealed */
+    struct peer_move *peer_move;           /* (c) where the peer is; NULL: it cannot move, */
+    struct own_move *own_move;             /* (c) or this side cannot */
     struct rx rx;
     struct lease lease; /* who receives, and until when */
 };

@@ -53,6 +53,13 @@ static uint32_t unit_bytes(const struct machine *m, const struct zcrp_options *o
     return without_seal(m, units->path_bytes);
 }
 
+static uint32_t unit_most(const struct machine *m, const struct zcrp_options *options,
+                          const struct channel *units)
+{
+    return options->unit_bytes != 0 ? unit_bytes(m, options, units)
+                                    : without_seal(m, units->path_most);
+}
+
 static uint32_t transit_units(uint64_t window_bytes)
 {
     uint32_t units = least(window_bytes / USUAL_UNIT_BYTES, TRANSIT_MOST);
@@ -118,8 +125,9 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
     bool is_one_call = units->aal5 != NULL || m->keyring != NULL;
     struct sender_config config = {
         .unit_bytes = unit,
-        .unit_most = options->unit_bytes != 0 ? unit : without_seal(m, units->path_most),
+        .unit_most = unit_most(m, options, units),
         .stays = m->stays,
+        .is_caller = units->may_rebind,
         .is_cut = units->aal5 != NULL,
         .is_offloaded = channel_cuts(units) > 1,
         .burst_units = m->keyring == NULL ? BURST_UNITS : BURST_CUT,
@@ -294,6 +302,17 @@ instant machine_acks_at(const struct machine *m)
 duration machine_round_trip(const struct machine *m)
 {
     return m->receiver ? receiver_round_trip(m->receiver) : 0;
+}
+
+void machine_on_moved(struct machine *m, instant now, const struct zcrp_options *options,
+                      const struct channel *units)
+{
+    uint32_t unit = unit_bytes(m, options, units);
+
+    if (m->receiver != NULL)
+        receiver_on_moved(m->receiver, now);
+    else
+        sender_on_moved(m->sender, now, unit, unit_most(m, options, units));
 }
 
 void machine_ask_offers(struct machine *m, instant now)

@@ -94,6 +94,11 @@ uint64_t machine_offers(const struct machine *m);
 /* When a sender's peer last acknowledged something; of a receiver NEVER. */
 instant machine_progress_at(const struct machine *m);
 
+/* The peer, or this side, is at another address, and the path through the channel is another one.
+ */
+void machine_on_moved(struct machine *m, instant now, const struct zcrp_options *options,
+                      const struct channel *units);
+
 void machine_close(struct machine *m, instant now);
 bool machine_is_closed(const struct machine *m);
 bool machine_is_confirmed(const struct machine *m);

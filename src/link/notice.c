@@ -1,6 +1,7 @@
 #include "notice.h"
 
 #include "entity.h"
+#include "peer_move.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ struct zcrp_stats notice_stats(const struct zcrp_entity *e)
     machine_add_stats(&e->machine, &stats);
     ways_add_stats(e, &stats);
     keyed_add_stats(e, &stats);
+    peer_move_add_stats(e, &stats);
     return stats;
 }
 

@@ -1,6 +1,8 @@
 #include "rx.h"
 
 #include "handshake/datagram_queue.h"
+#include "own_move.h"
+#include "peer_move.h"
 #include "tx.h"
 
 #include <string.h>
@@ -152,8 +154,10 @@ static struct peer_news land(struct zcrp_entity *e, const struct transport_turn 
 static bool tell_news(struct zcrp_entity *sender, struct peer_news news)
 {
     ways_reap_wholes(sender); /* what the peer had read by then */
-    if (news.is_heard)
+    if (news.is_heard) {
         sender_on_peer_heard(sender->machine.sender);
+        own_move_on_heard(sender->link);
+    }
     if (news.has_shown)
         keyed_confirm(sender, clock_now());
     if (news.is_replaced)
@@ -300,9 +304,12 @@ static enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w
     if (received > 0)
         reader->link->rx.are_whole = false;
     bool has_news = sender != NULL && tell_news(sender, news);
+    peer_move_hear(reader->link);
     reader->link->rx.is_claimed = false;
     if (sender == NULL)
         tx_pass_hints(reader);
+    if (peer_move_has_burst(reader))
+        tx_drain(reader, SENDING_BURSTS);
     if (reader != sender)
         reply_to_arrivals(reader);
     enum arrival found = sender != NULL ? update_sender(sender, w, has_news) : ARRIVAL_NONE;

@@ -1,5 +1,7 @@
 #include "timers.h"
 
+#include "own_move.h"
+#include "peer_move.h"
 #include "rx.h"
 #include "tx.h"
 
@@ -14,6 +16,8 @@ static void expire(struct zcrp_entity *e, instant now)
     }
     machine_expire(&e->machine, now);
     keyed_expire(e, now);
+    peer_move_expire(e, now);
+    own_move_expire(e, now);
 }
 
 /* Within a locked section. */

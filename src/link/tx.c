@@ -1,6 +1,8 @@
 #include "tx.h"
 
 #include "core/check.h"
+#include "own_move.h"
+#include "peer_move.h"
 #include "platform/nofault.h"
 
 /* How often a burst is tried whose pages are to come, at least. Meanwhile the machine says that it
@@ -36,14 +38,18 @@ void tx_pass_hints(struct zcrp_entity *e)
     const struct hints *known = &asker->hints;
     struct hints all = {.too_bigs = count_hints(asker, CHANNEL_TOO_BIGS),
                         .refusals = count_hints(asker, CHANNEL_REFUSALS),
-                        .closed_ports = count_hints(asker, CHANNEL_CLOSED_PORTS)};
+                        .closed_ports = count_hints(asker, CHANNEL_CLOSED_PORTS),
+                        .homeless = count_hints(asker, CHANNEL_HOMELESS)};
     struct hints more = {.too_bigs = all.too_bigs - known->too_bigs,
                          .refusals = all.refusals - known->refusals,
-                         .closed_ports = all.closed_ports - known->closed_ports};
+                         .closed_ports = all.closed_ports - known->closed_ports,
+                         .homeless = all.homeless - known->homeless};
 
     if (more.too_bigs == 0 && more.refusals == 0)
         return;
     entity_touch(asker);
+    if (more.homeless > 0)
+        own_move_on_homeless(asker->link);
     if (sender != NULL)
         tell_sender(sender->machine.sender, clock_now(), &more);
     else if (more.closed_ports > 0)
@@ -267,6 +273,22 @@ static int worth(const struct burst *burst)
     return 1 + (int)(burst->bytes / SENDING_CALL);
 }
 
+/* What the next burst is. */
+enum origin_of_burst { BURST_NONE, BURST_HANDSHAKE, BURST_ELSEWHERE, BURST_MACHINE };
+
+/* Takes it; `to` is where one goes that is for elsewhere. Locked. */
+static enum origin_of_burst take_burst(struct zcrp_entity *e, struct burst *burst,
+                                       union address *to)
+{
+    instant now = clock_now();
+
+    if (keyed_take(e, now, burst))
+        return BURST_HANDSHAKE;
+    if (peer_move_take(e, burst, to))
+        return BURST_ELSEWHERE;
+    return machine_take(&e->machine, now, burst) ? BURST_MACHINE : BURST_NONE;
+}
+
 /* Sends up to so many bursts, or what is worth as many. */
 static int send_bursts(struct zcrp_entity *e, int bursts)
 {
@@ -279,10 +301,10 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
             update_blocked(e);
         if (e->link->is_broken || e->blocked != CHANNEL_OK)
             break;
-        uint32_t sent;
-        instant now = clock_now();
-        bool is_handshake = keyed_take(e, now, &burst);
-        if (!is_handshake && !machine_take(&e->machine, now, &burst))
+        uint32_t sent = 1;
+        union address to;
+        enum origin_of_burst origin = take_burst(e, &burst, &to);
+        if (origin == BURST_NONE)
             break;
         uint32_t segment = burst.segment;
         burst.cannot_fault = e->wrapped == 0;
@@ -292,9 +314,13 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
         entity_leave_to_send(e);
         if (!has_ecn)
             channel_leave_ecn(e->channels.out);
-        enum channel_verdict verdict =
-            is_handshake ? transport_send_plain(e->transport, &burst, &sent)
-                         : transport_send(e->transport, by_memory, &burst, &sent, &held);
+        enum channel_verdict verdict = CHANNEL_OK;
+        if (origin == BURST_HANDSHAKE)
+            verdict = transport_send_plain(e->transport, &burst, &sent);
+        else if (origin == BURST_MACHINE)
+            verdict = transport_send(e->transport, by_memory, &burst, &sent, &held);
+        else
+            transport_send_to(e->transport, &burst, &to);
         entity_enter(e);
         burst.segment = segment; /* what the machine knows of */
         on_burst_sent(e, &burst, verdict, sent, held);

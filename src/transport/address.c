@@ -107,6 +107,15 @@ union address address_of_socket(int fd)
     return ask(fd, getsockname);
 }
 
+int address_family_of(int fd)
+{
+    int family = AF_UNSPEC;
+    socklen_t size = sizeof(family);
+
+    (void)getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
+    return family;
+}
+
 int address_write(const union address *address, char *text, size_t size)
 {
     char host[NI_MAXHOST], port[NI_MAXSERV];

@@ -39,6 +39,9 @@ uint16_t address_port(const union address *a);
 union address address_of_peer(int fd);
 union address address_of_socket(int fd);
 
+/* The family that the socket was made with; a socket of IPv6 may have a peer by IPv4. */
+int address_family_of(int fd);
+
 /* Writes host and port: "192.0.2.1:7000", "[2001:db8::1]:7000". 0; -ENOSPC if `size` bytes are too
  * few (64 are enough); -EAFNOSUPPORT if the family is neither of IP's. */
 __attribute__((warn_unused_result)) int address_write(const union address *a, char *text,

@@ -68,6 +68,25 @@ int channel_receive(struct channel *c, struct landing *l)
     return is_tapped(c) ? receive_tapped(c, l) : socket_receive(c, l);
 }
 
+void channel_send_to(struct channel *c, const struct burst *b, const union address *to)
+{
+    const struct iovec *pieces = b->iov[0].iov_len > 0 ? &b->iov[0] : &b->iov[1];
+    struct msghdr message = {.msg_name = (void *)&to->any,
+                             .msg_namelen = address_bytes(to),
+                             .msg_iov = (struct iovec *)pieces,
+                             .msg_iovlen = b->iov[0].iov_len > 0 ? 2 : 1};
+
+    channel_note(c, CHANNEL_CALLS_OUT, 1);
+    (void)sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void channel_on_moved(struct channel *c)
+{
+    c->peer = address_of_peer(c->fd);
+    c->has_leftovers = true;
+    socket_path_find(c);
+}
+
 void channel_wake_peer(struct channel *c)
 {
     /* A connected socket hands the error of an earlier datagram to this call instead of sending. */

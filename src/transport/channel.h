@@ -71,8 +71,10 @@ enum channel_counter {
     CHANNEL_TOO_BIGS,     /* EMSGSIZE, also reported late because of ICMP */
     CHANNEL_REFUSALS,     /* ECONNREFUSED, EHOSTUNREACH and their like, also reported late */
     CHANNEL_CLOSED_PORTS, /* of these, ECONNREFUSED: nobody listens at the peer's port */
-    CHANNEL_FAULTS,       /* EFAULT */
-    CHANNEL_TRUNCATIONS,  /* receives dropped because they did not fit */
+    CHANNEL_HOMELESS,    /* of these, what a socket says whose own address is gone, or that no route
+                            leads from */
+    CHANNEL_FAULTS,      /* EFAULT */
+    CHANNEL_TRUNCATIONS, /* receives dropped because they did not fit */
     CHANNEL_LEFTOVERS,  /* receives dropped that came from elsewhere before the socket was connected
                          */
     CHANNEL_DROPS,      /* datagrams that found the receive buffer full (SO_RXQ_OVFL) */
@@ -150,6 +152,8 @@ struct channel {
     uint32_t path_bytes;           /* (c) largest datagram that the path takes whole, as the
                                       kernel said at init, */
     uint32_t path_most;            /* (c) and that the interface does; see I2 */
+    bool may_rebind;               /* (c) its owner binds it anew when its own address is gone, so
+                                      that this breaks nothing */
     bool has_leftovers;            /* (r) some of what the socket holds may be others' */
     union address peer;            /* (c) family 0: not known */
     _Atomic uint32_t gso_segments; /* (a) datagrams per call at most; see I1 */
@@ -193,6 +197,15 @@ enum channel_verdict channel_send(struct channel *c, const struct burst *b, uint
  * for it is lost), BROKEN. An opening of 0 bytes holds what was empty, or dropped. One system call.
  */
 int channel_receive(struct channel *c, struct landing *l);
+
+/* Sends one datagram of a burst of control to this address, which need not be the peer's. What
+ * cannot be sent is lost. By a thread that may send. */
+void channel_send_to(struct channel *c, const struct burst *b, const union address *to);
+
+/* The socket is connected to another address of the peer's, or bound to another one of its own.
+ * Finds out anew what the path takes; what the socket holds already counts as others'. Nobody uses
+ * the channel meanwhile. */
+void channel_on_moved(struct channel *c);
 
 /* Sends an empty datagram, which says nothing, but wakes a peer that waits for its socket. */
 void channel_wake_peer(struct channel *c);

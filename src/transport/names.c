@@ -88,6 +88,33 @@ int udp_bind(const char *host, const char *port)
     return is_of_family(fd) ? open_by_name(NULL, port, AF_INET, IPPROTO_UDP, bind) : fd;
 }
 
+/* The address that the system chooses now; no family: no route leads to the peer. */
+static union address choose_own(const union address *peer)
+{
+    union address own = {.room = {.ss_family = AF_UNSPEC}};
+    int fd = socket(peer->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDP);
+
+    if (fd < 0)
+        return own;
+    if (connect(fd, &peer->any, address_bytes(peer)) == 0)
+        own = address_of_socket(fd);
+    (void)close(fd);
+    return own;
+}
+
+bool udp_bind_anew(int fd, const union address *peer)
+{
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    union address present = address_of_socket(fd), chosen = choose_own(peer);
+    bool is_connected = address_of_peer(fd).any.sa_family != AF_UNSPEC;
+
+    if (chosen.any.sa_family == AF_UNSPEC ||
+        (is_connected && address_has_host(&chosen, &present.any)))
+        return false;
+    return connect(fd, &nobody, sizeof(nobody)) == 0 &&
+           connect(fd, &peer->any, address_bytes(peer)) == 0;
+}
+
 int aal5_connect(const char *host)
 {
     return open_by_name(host, NULL, AF_UNSPEC, AAL5_PROTOCOL, connect);

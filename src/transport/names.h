@@ -15,6 +15,8 @@
 
 #include "core/instant.h"
 
+#include "address.h"
+
 #include <stdbool.h>
 
 /* Results of the resolver are below all error numbers. */
@@ -31,6 +33,12 @@ static inline int names_resolver(int result)
  * IPv4 peers by mapped addresses. Only on a machine without IPv6 it is an IPv4 socket. */
 __attribute__((warn_unused_result)) int udp_connect(const char *host, const char *port);
 __attribute__((warn_unused_result)) int udp_bind(const char *host, const char *port);
+
+/* Would the system choose another address of this machine's for a socket that is connected to
+ * `peer` as `fd` is, because the present one is gone, or no route leads from there? Then `fd` is
+ * connected anew, with that address and another port: true. Nobody uses it meanwhile. Some system
+ * calls. */
+bool udp_bind_anew(int fd, const union address *peer);
 
 /* A raw socket of IP protocol 137, also connected or bound; but any address is any IPv4 address,
  * because raw IPv6 sockets take IPv6 alone. -EPERM without the right to raw sockets. */

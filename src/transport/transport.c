@@ -337,6 +337,12 @@ enum channel_verdict transport_send_plain(struct transport *t, const struct burs
     return channel_send(t->out, b, sent);
 }
 
+void transport_send_to(struct transport *t, struct burst *b, const union address *to)
+{
+    if (keyring_is_ready(t->keyring) && keyring_seal(t->keyring, b, t->staging))
+        channel_send_to(t->out, b, to);
+}
+
 void transport_wake_peer(struct transport *t)
 {
     t->must_wake_peer = false;

@@ -187,6 +187,10 @@ enum channel_verdict transport_send(struct transport *t, bool by_memory, struct 
 enum channel_verdict transport_send_plain(struct transport *t, const struct burst *burst,
                                           uint32_t *sent);
 
+/* Sends a burst of control, sealed, to an address that need not be the peer's. What cannot be sent
+ * is lost. */
+void transport_send_to(struct transport *t, struct burst *burst, const union address *to);
+
 /* Wakes a peer that sleeps and was sent something, or has to look. */
 void transport_wake_peer(struct transport *t);
 

@@ -261,13 +261,24 @@ uint32_t receiver_recent_bytes(const struct receiver *r)
     return r->prediction.recent;
 }
 
-uint64_t receiver_expected(struct receiver *r)
+/* Bytes that are missing of the message that the newest trailer foretells. */
+static uint64_t foretold(struct receiver *r)
 {
     const struct prediction *p = &r->prediction;
-    if (p->length == UINT32_MAX || p->is_asked)
+    if (p->length == UINT32_MAX)
         return 0;
     const struct message_in *message = messages_in_find(&r->messages, p->message);
     return message != NULL ? message->missing.bytes : 0;
+}
+
+uint64_t receiver_expected(struct receiver *r)
+{
+    return r->prediction.is_asked ? 0 : foretold(r);
+}
+
+bool receiver_awaits_more(struct receiver *r)
+{
+    return foretold(r) > 0;
 }
 
 duration receiver_round_trip(const struct receiver *r)

@@ -114,6 +114,9 @@ bool receiver_wants_joined(const struct receiver *r);
  * may be more than comes. */
 uint64_t receiver_expected(struct receiver *r);
 
+/* Does the newest trailer foretell more, also if that waits for what is said from here on? */
+bool receiver_awaits_more(struct receiver *r);
+
 /* The shortest time in which the sender brought a cookie back, or answered a request; 0: not known.
  */
 duration receiver_round_trip(const struct receiver *r);

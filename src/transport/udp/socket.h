@@ -28,6 +28,9 @@ bool socket_set(int fd, int level, int name, int value);
  * cannot fail. */
 void socket_path_begin(struct channel *c);
 
+/* Sets the sizes anew, for a socket that has another path now. */
+void socket_path_find(struct channel *c);
+
 /* The size that the kernel names for the path now, but at least what nearly every path carries. */
 uint32_t socket_path_bytes(const struct channel *c);
 

@@ -82,6 +82,17 @@ static uint32_t lesser(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+void socket_path_find(struct channel *c)
+{
+    const struct traits *t = &traits[c->kind];
+
+    c->datagram_max = (uint32_t)t->most;
+    uint32_t told = socket_path_bytes(c);
+    uint32_t interface = interface_bytes(c);
+    c->path_bytes = lesser(told, c->datagram_max);
+    c->path_most = lesser(interface > told ? interface : told, c->datagram_max);
+}
+
 void socket_path_begin(struct channel *c)
 {
     const struct traits *t = &traits[c->kind];
@@ -89,11 +100,7 @@ void socket_path_begin(struct channel *c)
     c->discovery_before = t->discovery ? socket_get(c->fd, t->level, t->discovery) : -1;
     if (c->discovery_before >= 0) /* the same number for IPv6 */
         (void)socket_set(c->fd, t->level, t->discovery, IP_PMTUDISC_PROBE);
-    c->datagram_max = (uint32_t)t->most;
-    uint32_t told = socket_path_bytes(c);
-    uint32_t interface = interface_bytes(c);
-    c->path_bytes = lesser(told, c->datagram_max);
-    c->path_most = lesser(interface > told ? interface : told, c->datagram_max);
+    socket_path_find(c);
 }
 
 void socket_path_end(struct channel *c)

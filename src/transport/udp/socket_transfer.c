@@ -19,7 +19,7 @@ _Static_assert(2 * BURST_UNITS <= 1024, "IOV_MAX of Linux");
 
 /* REFUSED is what the network causes: what ICMP makes the kernel report on a connected socket, a
  * firewall's EPERM, and an interface or a local peer that is gone for now. */
-static enum channel_verdict verdict_of(int error)
+static enum channel_verdict verdict_of(const struct channel *c, int error)
 {
     switch (error) {
     case EAGAIN:
@@ -46,9 +46,19 @@ static enum channel_verdict verdict_of(int error)
     case EACCES:
     case EPERM:
         return CHANNEL_REFUSED;
+    case EINVAL: /* the socket's own address is gone, */
+    case EADDRNOTAVAIL:
+        return c->may_rebind ? CHANNEL_REFUSED : CHANNEL_BROKEN;
     default:
         return CHANNEL_BROKEN;
     }
+}
+
+/* Says a socket so whose own address is gone, or that no route leads from? */
+static bool is_homeless(int error)
+{
+    return error == EINVAL || error == EADDRNOTAVAIL || error == ENETUNREACH || error == ENETDOWN ||
+           error == ENOTCONN || error == EDESTADDRREQ;
 }
 
 enum channel_verdict fault_note(struct channel *c, int error)
@@ -58,7 +68,7 @@ enum channel_verdict fault_note(struct channel *c, int error)
         [-CHANNEL_TOO_BIG] = CHANNEL_TOO_BIGS, [-CHANNEL_REFUSED] = CHANNEL_REFUSALS,
         [-CHANNEL_FAULT] = CHANNEL_FAULTS,
     };
-    enum channel_verdict verdict = verdict_of(error);
+    enum channel_verdict verdict = verdict_of(c, error);
 
     if (verdict == CHANNEL_BROKEN)
         atomic_store_explicit(&c->fault, error, memory_order_relaxed);
@@ -66,6 +76,8 @@ enum channel_verdict fault_note(struct channel *c, int error)
         channel_note(c, counter[-verdict], 1);
     if (error == ECONNREFUSED)
         channel_note(c, CHANNEL_CLOSED_PORTS, 1);
+    if (verdict == CHANNEL_REFUSED && is_homeless(error))
+        channel_note(c, CHANNEL_HOMELESS, 1);
     return verdict;
 }
 
