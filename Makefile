@@ -29,6 +29,7 @@
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
 #: make small-messages    64 bytes on one host: the library's memory, the program's, a pipe
 #: make cut-bursts    a path that loses bursts which the kernel cuts, beside no offloads
+#: make moves         a caller with keys whose address changes, and a NAT that forgets, in 200 MB (root)
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make python-check   the Python package: its types and its tests (PYTEST=...: only these)
 #: make python-upstream   dask.distributed's own tests over zcrp:// (DASK=...: its repository; PYTEST=...: as above)

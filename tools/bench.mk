@@ -64,7 +64,8 @@ evaluation: paper
 bench-paths: all
 	@tools/lab/path-tables
 
-# Programs of one experiment each: what small messages cost between two processes; and a path that
+# Programs of one experiment each: what small messages cost between two processes; one end of a transfer
+# for move-paths; and a path that
 # loses all that the kernel cuts, beside none that it cuts.
 DROP_CUT := $(OBJ)/tools/lab/drop_cut.o
 LAB := $(filter-out %/drop_cut,$(patsubst tools/%.c,$(PRODUCTS)/%,$(wildcard tools/lab/*.c)))
@@ -75,4 +76,8 @@ all: $(LAB)
 small-messages cut-bursts: $(LAB)
 	@$(PRODUCTS)/lab/$(subst -,_,$@)
 
-.PHONY: figures figures-measure small-messages cut-bursts bench-peers bench-paths bench bench-guard paper evaluation
+# A caller whose address changes in the middle of 200 MB; takes the rights of root.
+moves: $(LAB)
+	@tools/lab/move-paths
+
+.PHONY: figures figures-measure small-messages cut-bursts moves bench-peers bench-paths bench bench-guard paper evaluation

@@ -76,8 +76,12 @@ void channel_send_to(struct channel *c, const struct burst *b, const union addre
                              .msg_iov = (struct iovec *)pieces,
                              .msg_iovlen = b->iov[0].iov_len > 0 ? 2 : 1};
 
-    channel_note(c, CHANNEL_CALLS_OUT, 1);
-    (void)sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    /* The error of an earlier datagram may be handed to a call; see channel_wake_peer. */
+    for (int i = 0; i < 3; i++) {
+        channel_note(c, CHANNEL_CALLS_OUT, 1);
+        if (sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+            return;
+    }
 }
 
 void channel_on_moved(struct channel *c)
