@@ -79,7 +79,8 @@ static void replay(void)
     uint32_t stream = (uint32_t)random_below(&random, ADDRESS_CHECK_STREAMS);
     uint64_t elsewhere = random_below(&random, ADDRESSES);
     if (w.next[stream] > 0 && elsewhere != w.peer)
-        arrive(elsewhere, stream, random_below(&random, w.next[stream]), 1200, random_below(&random, 2) == 0);
+        arrive(elsewhere, stream, random_below(&random, w.next[stream]), 1200,
+               random_below(&random, 2) == 0);
 }
 
 /* Within the time that an answer has to settle the peer says something, unless it has moved. */

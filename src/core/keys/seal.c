@@ -241,8 +241,7 @@ static enum sealed verify_unit(struct keyring *k, const uint8_t *datagram, size_
                              .in = datagram,
                              .bytes = size - TRAILER_BYTES - SEAL_UNIT_BYTES,
                              .out = out};
-    *stray =
-        (struct sealed_stray){.is_unit = true, .number = unit.number, .end = k->units_in.end};
+    *stray = (struct sealed_stray){.is_unit = true, .number = unit.number, .end = k->units_in.end};
     return opener_verify(&k->units_in, &text) ? SEALED_GOOD : SEALED_FORGED;
 }
 

@@ -28,8 +28,8 @@ struct address_watch {
 };
 
 struct address_watch_facts {
-    bool is_awaited;     /* something of the peer is: units are in transit, or a message has begun */
-    instant heard;       /* of the peer, or when that began to be awaited, whichever is later */
+    bool is_awaited; /* something of the peer is: units are in transit, or a message has begun */
+    instant heard;   /* of the peer, or when that began to be awaited, whichever is later */
     duration round_trip; /* smoothed, or what is assumed of it */
 };
 

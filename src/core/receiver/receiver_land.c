@@ -382,8 +382,8 @@ static enum verdict on_offer(struct receiver *r, instant now, const struct segme
     return verdict;
 }
 
-/* The answer to a challenge says here only that the sender is there: whoever checks an address hears
- * what comes from that address. */
+/* The answer to a challenge says here only that the sender is there: whoever checks an address
+ * hears what comes from that address. */
 static enum verdict on_challenge_answer(struct receiver *r, instant now,
                                         const struct segment *segment, bool *is_ours)
 {

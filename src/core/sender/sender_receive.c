@@ -383,7 +383,8 @@ static enum verdict on_cookie(struct sender *s, instant now, const uint8_t *data
     return verdict;
 }
 
-/* The peer asks whether this side is where its datagrams come from; or it says that it has moved. */
+/* The peer asks whether this side is where its datagrams come from; or it says that it has moved.
+ */
 static enum verdict on_challenge(struct sender *s, instant now, const uint8_t *datagram,
                                  size_t size, bool *is_ours)
 {

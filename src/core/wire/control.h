@@ -1,6 +1,6 @@
 /* Block acknowledgement, request to send, hello, cookie, offer, challenge and its answer, version
- * answer: the datagrams without data. Each is a body of fixed-size entries, then a trailer; see docs/protocol.md for the
- * offsets.
+ * answer: the datagrams without data. Each is a body of fixed-size entries, then a trailer; see
+ * docs/protocol.md for the offsets.
  *
  * The body is never copied out: after decode it is walked in place, so that the number of entries
  * is bounded by the datagram alone and costs nothing to keep. */
@@ -109,8 +109,9 @@ void ack_bound_encode(uint8_t out[ACK_BOUND_BYTES], uint32_t bound);
  * flags; reserved fields 0; tag not 0, nor the session but in a hello that asks and in a cookie;
  * bounds strictly ascending (as 32-bit differences) with a total span below 2^31, the last interval
  * positive and ending at newest + 1; runs with count > 0; a hello as above; a cookie with both
- * numbers; an offer of a legal size; an answer to a challenge, not to 0. Otherwise the result means nothing. Whatever is accepted
- * encodes to the same bytes. Work: O(entries). `in` is not touched when `size` is below 32. */
+ * numbers; an offer of a legal size; an answer to a challenge, not to 0. Otherwise the result means
+ * nothing. Whatever is accepted encodes to the same bytes. Work: O(entries). `in` is not touched
+ * when `size` is below 32. */
 enum verdict block_ack_decode(const uint8_t *in, size_t size, struct block_ack *ack);
 enum verdict request_decode(const uint8_t *in, size_t size, struct request *request);
 enum verdict hello_decode(const uint8_t *in, size_t size, struct hello *hello);

@@ -42,7 +42,7 @@ enum datagram_type {
     DATAGRAM_OFFER = 10,       /* sender to receiver: how large a message without a buffer is */
     DATAGRAM_CHALLENGE = 11,   /* receiver to sender: is this where you are? or: I send there now */
     DATAGRAM_CHALLENGE_ANSWER = 12, /* sender to receiver: it is */
-    DATAGRAM_VERSION_ANSWER = 15, /* receiver to sender: its version; the same in any version */
+    DATAGRAM_VERSION_ANSWER = 15,   /* receiver to sender: its version; the same in any version */
 };
 
 enum datagram_flag {

@@ -1,8 +1,12 @@
 /* A caller with keys whose address changes: the listener finds it again, and nothing is lost. */
 #include "../../support/nat.h"
 #include "../../support/shared_keys.h"
+#include "core/adt/random.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 LOAD(asleep)
 
@@ -17,16 +21,24 @@ struct moved {
     struct zcrp_connection *there, *here; /* the caller's, and the listener's */
 };
 
-static void meet_with(struct moved *m, int64_t delay_ns, struct zcrp_options options)
+static void meet_before(struct moved *m, int64_t delay_ns, struct zcrp_options options, nat_see see,
+                        void *context)
 {
-    options.keys = shared("alice", key);
     ck_assert_int_eq(zcrp_listen(&m->listener, "127.0.0.1", "0", &options), ZCRP_OK);
     nat_open(&m->nat, zcrp_listener_port(m->listener), delay_ns);
+    m->nat.see = see;
+    m->nat.context = context;
     nat_run(&m->nat);
     ck_assert_int_eq(zcrp_connect(&m->there, "127.0.0.1", m->nat.port, &options, 5 * ENDS_SECOND),
                      ZCRP_OK);
     ck_assert_int_eq(zcrp_accept(m->listener, &m->here, 5 * ENDS_SECOND), ZCRP_OK);
     zcrp_keys_free(options.keys);
+}
+
+static void meet_with(struct moved *m, int64_t delay_ns, struct zcrp_options options)
+{
+    options.keys = shared("alice", key);
+    meet_before(m, delay_ns, options, NULL, NULL);
 }
 
 static void meet(struct moved *m)
@@ -112,4 +124,189 @@ TEST(moves__translator_forgets, .needs = has_keys, .rows = 2)
         ck_assert_int_eq(port_of_peer(m.here), nat_port(&m.nat));
     }
     part(&m);
+}
+
+/* Units of 64 KiB are more than a listener hears: the caller says hello. */
+TEST(moves__large_units, .needs = has_keys)
+{
+    static struct moved m;
+    meet_with(&m, DELAY, (struct zcrp_options){.unit_bytes = 0});
+    ck_assert_int_lt(cross_while_forgotten(&m, true), WITHIN);
+    ck_assert_uint_eq(moves(m.here), 1);
+    part(&m);
+}
+
+/* One message, in the middle of which the translator forgets. Its code at the caller. */
+static int send_one(struct moved *m)
+{
+    struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, 1);
+
+    nat_forget(&m->nat);
+    usleep(20000); /* by then it has */
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(m->here), in, MESSAGE), 0);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(m->there), out, MESSAGE), 0);
+    int code = ends_wait(out);
+    (void)zcrp_connection_close(m->there);
+    (void)zcrp_connection_close(m->here);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    return code;
+}
+
+static const struct zcrp_options impatient = {
+    .unit_bytes = 1472, .silence_ns = 2 * ENDS_SECOND, .linger_ns = ENDS_SECOND / 10};
+
+TEST(moves__not_without_keys)
+{
+    static struct moved m;
+    meet_before(&m, DELAY, impatient, NULL, NULL);
+    ck_assert_int_lt(send_one(&m), 0); /* silent, or stalled */
+    ck_assert_int_eq(zcrp_listener_close(m.listener), ZCRP_OK);
+    nat_close(&m.nat);
+}
+
+TEST(moves__not_behind_a_listener_that_is_closed, .needs = has_keys)
+{
+    static struct moved m;
+    meet_with(&m, DELAY, impatient);
+    ck_assert_int_eq(zcrp_listener_close(m.listener), ZCRP_OK);
+    ck_assert_int_lt(send_one(&m), 0); /* silent, or stalled */
+    nat_close(&m.nat);
+}
+
+/* ---- strangers on the path ---- */
+
+enum { PLACES = 32, RECORDED = 512, MOST = 2048, FORGED = 100000, COPIES = 4 };
+
+/* It reads and copies everything, is faster than the path, sends from many addresses, and carries
+ * what it is asked to the caller. It cannot drop anything. */
+struct stranger {
+    struct nat *nat;
+    int place[PLACES];
+    uint64_t in[PLACES], out[PLACES]; /* bytes that came to a place, and that left it */
+    uint32_t asked;                   /* the place that was challenged last */
+    _Atomic bool has_begun; /* once the caller is admitted: who carries a handshake is admitted */
+    _Atomic uint64_t forged;
+    uint64_t challenges;
+    uint32_t count;
+    struct {
+        size_t size;
+        uint8_t bytes[MOST];
+    } recorded[RECORDED];
+    uint64_t random;
+};
+
+static void send_from(struct stranger *s, uint32_t place, const uint8_t *datagram, size_t size)
+{
+    if (send(s->place[place], datagram, size, MSG_DONTWAIT) != (ssize_t)size)
+        return;
+    s->out[place] += size;
+    s->forged++;
+}
+
+static void to_caller(struct stranger *s, const uint8_t *datagram, size_t size)
+{
+    (void)sendto(s->nat->near, datagram, size, MSG_DONTWAIT, (struct sockaddr *)&s->nat->caller,
+                 sizeof s->nat->caller);
+}
+
+static uint32_t draw(struct stranger *s, uint32_t limit)
+{
+    return (uint32_t)(random_next(&s->random) % limit);
+}
+
+static void record(struct stranger *s, const uint8_t *datagram, size_t size)
+{
+    uint32_t i = s->count++ % RECORDED;
+    s->recorded[i].size = size;
+    memcpy(s->recorded[i].bytes, datagram, size);
+}
+
+/* Whatever came to its places is a challenge, or may be one. */
+static void carry(struct stranger *s)
+{
+    uint8_t datagram[MOST];
+
+    for (uint32_t i = 0; i < PLACES; i++) {
+        ssize_t size;
+        while ((size = recv(s->place[i], datagram, MOST, MSG_DONTWAIT)) > 0) {
+            s->in[i] += (uint64_t)size;
+            s->challenges++;
+            s->asked = i;
+            to_caller(s, datagram, (size_t)size);
+            record(s, datagram, (size_t)size);
+        }
+    }
+}
+
+static void open_places(struct stranger *s)
+{
+    const struct sockaddr_in *listener = &s->nat->listener;
+
+    for (uint32_t i = 0; i < PLACES && s->place[i] == 0; i++) {
+        s->place[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        ck_assert_int_ge(s->place[i], 0);
+        ck_assert_int_eq(connect(s->place[i], (struct sockaddr *)listener, sizeof *listener), 0);
+    }
+}
+
+static bool see(void *stranger, bool is_outward, const uint8_t *datagram, size_t size)
+{
+    struct stranger *s = stranger;
+
+    if (size == 0 || size > MOST || !atomic_load(&s->has_begun))
+        return true;
+    open_places(s);
+    carry(s);
+    if (is_outward)
+        send_from(s, s->asked, datagram, size); /* it may be the answer */
+    for (uint32_t i = 0; i < COPIES; i++)
+        send_from(s, draw(s, PLACES), datagram, size); /* copied, or reflected */
+    record(s, datagram, size);
+    uint32_t known = s->count < RECORDED ? s->count : RECORDED;
+    uint32_t old = draw(s, known);
+    send_from(s, draw(s, PLACES), s->recorded[old].bytes, s->recorded[old].size);
+    to_caller(s, s->recorded[old].bytes, s->recorded[old].size);
+    return true;
+}
+
+/* Row 51 of tests/attack/README.md. */
+TEST(moves__forged, .needs = has_keys)
+{
+    static struct moved m;
+    static struct stranger s;
+    struct zcrp_options options = {.unit_bytes = 1472, .keys = shared("alice", key)};
+    uint64_t in = 0, out = 0;
+    char before[80], after[80];
+
+    s.nat = &m.nat;
+    s.random = suite_seed(0);
+    meet_before(&m, 2 * ENDS_MILLISECOND, options, see, &s);
+    ck_assert_int_eq(zcrp_connection_peer(m.here, before, sizeof before), ZCRP_OK);
+    atomic_store(&s.has_begun, true);
+    for (unsigned i = 0; atomic_load(&s.forged) < FORGED; i++) {
+        struct zcrp_connection *from = i % 2 == 0 ? m.there : m.here;
+        struct zcrp_connection *to = i % 2 == 0 ? m.here : m.there;
+        struct zcrp_msg *empty = ends_empty(MESSAGE), *full = ends_filled(MESSAGE, i);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(to), empty, MESSAGE), 0);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(from), full, MESSAGE), 0);
+        ends_finish(empty, full, MESSAGE, i);
+    }
+    uint64_t moved = moves(m.here) + moves(m.there);
+    ck_assert_int_eq(zcrp_connection_peer(m.here, after, sizeof after), ZCRP_OK);
+    ck_assert_str_eq(before, after);
+    ck_assert_uint_gt(ends_stats(zcrp_connection_sender(m.there)).drop_replayed, 0);
+    part(&m); /* then nobody else looks at the stranger */
+    for (uint32_t i = 0; i < PLACES; i++) {
+        ck_assert_uint_le(s.in[i], s.out[i]);
+        in += s.in[i];
+        out += s.out[i];
+        (void)close(s.place[i]);
+    }
+    printf("row 51: %lu forged datagrams of %d places, %lu bytes; %lu challenges, %lu bytes; "
+           "%lu moves\n",
+           (unsigned long)s.forged, PLACES, (unsigned long)out, (unsigned long)s.challenges,
+           (unsigned long)in, (unsigned long)moved);
+    ck_assert_uint_eq(moved, 0);
+    ck_assert_uint_gt(s.challenges, 0);
 }
