@@ -161,6 +161,15 @@ static uint64_t answer_of(const struct sealed_stray *stray, const uint8_t *plain
     return is_answer ? answer.challenge : 0;
 }
 
+/* Of the path to the old address, as far as either half knows it. */
+static duration round_trip(const struct link *l)
+{
+    struct sender_gauges gauges = sender_gauges(l->half[MACHINE_SENDER]->machine.sender);
+    duration other = receiver_round_trip(l->half[MACHINE_RECEIVER]->machine.receiver);
+
+    return gauges.rtt_smoothed > other ? gauges.rtt_smoothed : other;
+}
+
 static void hear_letter(struct link *l, struct letter *letter)
 {
     struct peer_move *m = l->peer_move;
@@ -175,7 +184,7 @@ static void hear_letter(struct link *l, struct letter *letter)
     uint64_t address = address_number(&letter->from);
     uint64_t answer = answer_of(&stray, letter->bytes);
     if (answer != 0) {
-        address_check_on_answer(&m->check, now, address, answer);
+        address_check_on_answer(&m->check, now, address, answer, round_trip(l));
         return;
     }
     const struct address_check_arrival arrival = {

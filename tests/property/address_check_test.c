@@ -53,7 +53,7 @@ static void arrive(uint64_t address, uint32_t stream, uint64_t number, uint32_t 
     ck_assert_uint_le(w.out[address], w.in[address]);
     if (address != w.peer && !(is_carried && w.peer == w.at))
         return;
-    address_check_on_answer(&w.check, w.now, address, challenge); /* the copy is first, */
+    address_check_on_answer(&w.check, w.now, address, challenge, 0); /* the copy is first, */
     if (address == w.peer)
         return;
     uint64_t answer = w.next[0]++; /* and then the peer's own answer comes from where it is */

@@ -59,13 +59,14 @@ uint64_t address_check_on_arrival(struct address_check *c, instant now,
 }
 
 void address_check_on_answer(struct address_check *c, instant now, uint64_t address,
-                             uint64_t challenge)
+                             uint64_t challenge, duration round_trip)
 {
+    instant least = now + ADDRESS_CHECK_SETTLE, most = now + ADDRESS_CHECK_SETTLE_MOST;
     if (c->state != ADDRESS_CHECK_CHALLENGED || c->out == 0 || c->address != address ||
         c->challenge != challenge)
         return;
     c->state = ADDRESS_CHECK_ANSWERED;
-    c->due = now + ADDRESS_CHECK_SETTLE;
+    c->due = instant_earlier(instant_later(least, now + round_trip), most);
 }
 
 bool address_check_is_due(struct address_check *c, instant now, uint64_t known)

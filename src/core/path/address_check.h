@@ -32,7 +32,9 @@ enum {
 };
 
 #define ADDRESS_CHECK_REPEAT (100 * MILLISECOND) /* between two challenges, at least */
-#define ADDRESS_CHECK_SETTLE (100 * MILLISECOND) /* for the old address to be heard from */
+#define ADDRESS_CHECK_SETTLE                                                                       \
+    (100 * MILLISECOND)                  /* for the old address to be heard from, at least, */
+#define ADDRESS_CHECK_SETTLE_MOST SECOND /* and at most */
 
 /* All zero at first. */
 struct address_check {
@@ -64,9 +66,10 @@ uint64_t address_check_on_arrival(struct address_check *c, instant now,
                                   const struct address_check_arrival *arrival, uint64_t fresh);
 
 /* The answer to a challenge came from this address. It changes nothing unless it is the right one
- * from the right place. */
+ * from the right place. A copy of it may have overtaken what the peer itself has sent, by no more
+ * than a round trip of the old path. */
 void address_check_on_answer(struct address_check *c, instant now, uint64_t address,
-                             uint64_t challenge);
+                             uint64_t challenge, duration round_trip);
 
 /* Is the link to be moved to `address` now? `known` as above, as it is by now. */
 bool address_check_is_due(struct address_check *c, instant now, uint64_t known);

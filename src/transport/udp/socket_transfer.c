@@ -76,7 +76,7 @@ enum channel_verdict fault_note(struct channel *c, int error)
         channel_note(c, counter[-verdict], 1);
     if (error == ECONNREFUSED)
         channel_note(c, CHANNEL_CLOSED_PORTS, 1);
-    if (verdict == CHANNEL_REFUSED && is_homeless(error))
+    if (c->may_rebind && is_homeless(error))
         channel_note(c, CHANNEL_HOMELESS, 1);
     return verdict;
 }

@@ -176,3 +176,20 @@ TEST(peers_leave__behind_the_listener)
     peers_close(p, false);
     peers_leave(p, &out->peer, false);
 }
+
+TEST(peers_move__takes_its_place_along)
+{
+    struct peers *p = peers_create(8, 1);
+    const union address here = address_of(1, 1), there = address_of(2, 1), other = address_of(3, 1);
+
+    ck_assert(peers_reserve(p, &here));
+    ck_assert(peers_reserve(p, &other));
+    ck_assert(!peers_move(p, &here, &other)); /* another peer is there */
+    ck_assert(!peers_move(p, &there, &here)); /* nobody was there */
+    ck_assert(peers_move(p, &here, &there));
+    ck_assert(peers_reserve(p, &here));
+    ck_assert(!peers_reserve(p, &there));
+    peers_forget(p, &there);
+    ck_assert(peers_reserve(p, &there));
+    peers_close(p, false);
+}

@@ -193,6 +193,59 @@ TEST(keyring_open_control__each_bit_counts)
                          SEALED_GOOD);
 }
 
+/* What is verified can still be opened: it was remembered nowhere. */
+TEST(keyring_verify__remembers_nothing)
+{
+    uint8_t out[CONTROL_BYTES], data[DATA];
+    struct sealed_stray stray;
+    size_t size, plain;
+    write_hello(7);
+    ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    const uint8_t *sealed = datagram(0, &size);
+    struct keyring before = pair.receiver;
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(keyring_verify(&pair.receiver, sealed, size, out, &stray), SEALED_GOOD);
+        ck_assert(!stray.is_unit);
+        ck_assert_uint_eq(stray.plain_bytes, TRAILER_BYTES);
+        ck_assert_uint_eq(stray.number, 0);
+        ck_assert_uint_eq(stray.end, 0);
+    }
+    ck_assert_mem_eq(&pair.receiver, &before, sizeof before);
+    ck_assert_int_eq(keyring_open_control(&pair.receiver, sealed, size, out, &plain), SEALED_GOOD);
+    ck_assert_int_eq(keyring_verify(&pair.receiver, sealed, size, out, &stray), SEALED_FORGED);
+    ck_assert_uint_eq(pair.receiver.control_in.replayed, 1);
+    write_units(3);
+    ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    sealed = datagram(2, &size);
+    ck_assert_int_eq(keyring_verify(&pair.receiver, sealed, size, data, &stray), SEALED_GOOD);
+    ck_assert(stray.is_unit);
+    ck_assert_uint_eq(stray.number, 5);
+    ck_assert(open_unit(2, data));
+    ck_assert_int_eq(keyring_verify(&pair.receiver, sealed, size, data, &stray), SEALED_FORGED);
+}
+
+TEST(keyring_verify__each_bit_counts, .rows = 2)
+{
+    uint8_t out[sizeof message + 1024];
+    struct sealed_stray stray;
+    size_t size;
+    if (_i == 0)
+        write_hello(3);
+    else
+        write_units(0);
+    ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    uint8_t *sealed = (uint8_t *)datagram(0, &size);
+    for (size_t bit = 0; bit < 8 * size; bit++) {
+        sealed[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        if (bit / 8 != size - 1) /* version and type, which the caller has looked at */
+            ck_assert_int_ne(keyring_verify(&pair.receiver, sealed, size, out, &stray),
+                             SEALED_GOOD);
+        sealed[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    for (size_t bytes = 0; bytes < size; bytes++)
+        ck_assert_int_ne(keyring_verify(&pair.receiver, sealed, bytes, out, &stray), SEALED_GOOD);
+}
+
 /* The body of a probe may fill the largest datagram. */
 TEST(keyring_seal__probe)
 {

@@ -45,7 +45,7 @@ TEST(address_check__moves)
     ck_assert_int_eq(address_check_deadline(&c), NEVER);
     ck_assert_uint_eq(arrive(SECOND, NEW, 0, 100, 1200), 1100);
     ck_assert(!is_due(10 * SECOND));
-    address_check_on_answer(&c, 2 * SECOND, NEW, 1100);
+    address_check_on_answer(&c, 2 * SECOND, NEW, 1100, 0);
     ck_assert_int_eq(address_check_deadline(&c), 2 * SECOND + ADDRESS_CHECK_SETTLE);
     ck_assert(!is_due(2 * SECOND + ADDRESS_CHECK_SETTLE - 1));
     ck_assert(is_due(2 * SECOND + ADDRESS_CHECK_SETTLE));
@@ -78,9 +78,9 @@ TEST(address_check__the_newest_address_is_checked)
 {
     ck_assert_uint_eq(arrive(SECOND, NEW, 0, 100, 60), 1100);
     ck_assert_uint_eq(arrive(SECOND, THIRD, 0, 101, 60), 1101);
-    address_check_on_answer(&c, SECOND, NEW, 1100);
+    address_check_on_answer(&c, SECOND, NEW, 1100, 0);
     ck_assert_int_eq(c.state, ADDRESS_CHECK_CHALLENGED);
-    address_check_on_answer(&c, SECOND, THIRD, 1101);
+    address_check_on_answer(&c, SECOND, THIRD, 1101, 0);
     ck_assert_int_eq(c.state, ADDRESS_CHECK_ANSWERED);
     ck_assert_uint_eq(c.address, THIRD);
 }
@@ -103,18 +103,18 @@ TEST(address_check__asked_again_rarely)
 TEST(address_check__wrong_answers)
 {
     uint64_t challenge = arrive(SECOND, NEW, 0, 100, 1200);
-    address_check_on_answer(&c, SECOND, NEW, challenge + 1);
-    address_check_on_answer(&c, SECOND, THIRD, challenge);
-    address_check_on_answer(&c, SECOND, OLD, challenge);
+    address_check_on_answer(&c, SECOND, NEW, challenge + 1, 0);
+    address_check_on_answer(&c, SECOND, THIRD, challenge, 0);
+    address_check_on_answer(&c, SECOND, OLD, challenge, 0);
     ck_assert_int_eq(c.state, ADDRESS_CHECK_CHALLENGED);
 }
 
 TEST(address_check__answer_without_a_check)
 {
-    address_check_on_answer(&c, SECOND, 0, 0);
+    address_check_on_answer(&c, SECOND, 0, 0, 0);
     ck_assert_int_eq(c.state, ADDRESS_CHECK_NONE);
     (void)arrive(SECOND, NEW, 0, 100, 1); /* too little came: nothing was asked */
-    address_check_on_answer(&c, SECOND, NEW, 1100);
+    address_check_on_answer(&c, SECOND, NEW, 1100, 0);
     ck_assert_int_eq(c.state, ADDRESS_CHECK_CHALLENGED);
 }
 
@@ -123,7 +123,7 @@ TEST(address_check__void_while_challenged)
     uint64_t challenge = arrive(SECOND, NEW, 0, 100, 1200);
     end[0] = 101; /* the same came from the old address */
     ck_assert_uint_eq(arrive(SECOND, NEW, 0, 100, 1200), 0);
-    address_check_on_answer(&c, SECOND, NEW, challenge);
+    address_check_on_answer(&c, SECOND, NEW, challenge, 0);
     ck_assert_int_eq(c.state, ADDRESS_CHECK_NONE);
     ck_assert_uint_eq(c.voided, 1);
 }
@@ -131,7 +131,7 @@ TEST(address_check__void_while_challenged)
 TEST(address_check__void_once_answered)
 {
     uint64_t challenge = arrive(SECOND, NEW, 0, 100, 1200);
-    address_check_on_answer(&c, SECOND, NEW, challenge);
+    address_check_on_answer(&c, SECOND, NEW, challenge, 0);
     end[2]++; /* the answer itself came from the old address, too */
     ck_assert(!is_due(2 * SECOND));
     ck_assert_int_eq(c.state, ADDRESS_CHECK_NONE);
@@ -141,8 +141,21 @@ TEST(address_check__void_once_answered)
 TEST(address_check__given_up)
 {
     uint64_t challenge = arrive(SECOND, NEW, 0, 100, 1200);
-    address_check_on_answer(&c, SECOND, NEW, challenge);
+    address_check_on_answer(&c, SECOND, NEW, challenge, 0);
     address_check_give_up(&c);
     ck_assert(!is_due(10 * SECOND));
     ck_assert_uint_eq(c.moves, 0);
+}
+
+TEST(address_check__settles_for_a_round_trip)
+{
+    static const duration rows[][2] = {{0, ADDRESS_CHECK_SETTLE},
+                                       {300 * MILLISECOND, 300 * MILLISECOND},
+                                       {5 * SECOND, ADDRESS_CHECK_SETTLE_MOST}};
+    for (int i = 0; i < ROWS(rows); i++) {
+        setup();
+        uint64_t challenge = arrive(SECOND, NEW, 0, 100, 1200);
+        address_check_on_answer(&c, 2 * SECOND, NEW, challenge, rows[i][0]);
+        ck_assert_int_eq(address_check_deadline(&c), 2 * SECOND + rows[i][1]);
+    }
 }
