@@ -33,6 +33,8 @@ TRAILERS = {
     "hello": "nonce:u64 cookie:u64 requested:u32 reserved:2",
     "cookie": "nonce:u64 cookie:u64 reserved:6",
     "offer": "size:u64 message:u32 reserved:10",
+    "challenge": "challenge:u64 moves:u32 reserved:10",
+    "challenge_answer": "challenge:u64 reserved:14",
     "probe": "number:u32 reserved:4 reserved:4 length:u16 reserved:8",
     "answer": "number:u32 size:u32 reserved:4 reserved:2 reserved:8",
     "handshake": "nonce:u64 cookie:u64 place:u16 have_first:u16 have_second:u16",
@@ -41,7 +43,8 @@ RUN = "first:u32 count:u32 size:u64"
 WIDTHS = {"u8": 1, "u16": 2, "i16": 2, "u32": 4, "u64": 8}
 
 TYPES = {"unit": (1,), "ack": (2, 3), "request": (4,), "hello": (5,), "probe": (6,), "answer": (7,),
-         "cookie": (8,), "handshake": (9,), "offer": (10,), "version": (15,)}
+         "cookie": (8,), "handshake": (9,), "offer": (10,),
+         "challenge": (11,), "challenge_answer": (12,), "version": (15,)}
 FLAGS = {"unit": HAS_NEXT | IS_LAST | VOID | ANSWER, "ack": CLOSING | ECN, "request": ANSWER,
          "hello": CLOSING | VOID, "handshake": SECOND | ANSWERS | REFUSES}
 WITHOUT_SESSION = ("hello", "cookie", "handshake")
@@ -161,6 +164,10 @@ def check_offer(_, t):
     require(t["size"] <= MESSAGE_BYTES_MAX)
 
 
+def check_challenge_answer(_, t):
+    require(t["challenge"] != 0)
+
+
 def check_handshake(_, t):
     count = t["length"] - (TAG if t["flags"] & SECOND else 0)
     require(t["session"] == 0 and t["nonce"] != 0)
@@ -169,7 +176,8 @@ def check_handshake(_, t):
 
 
 CHECKS = {"unit": check_unit, "ack": check_ack, "request": check_request, "hello": check_hello,
-          "cookie": check_cookie, "offer": check_offer, "handshake": check_handshake}
+          "cookie": check_cookie, "offer": check_offer, "challenge_answer": check_challenge_answer,
+          "handshake": check_handshake}
 
 
 def decode_version_answer(datagram):

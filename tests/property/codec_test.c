@@ -291,6 +291,19 @@ static void offer_round(uint8_t *bytes)
     check_with_mutants(bytes, offer_encode(bytes, DATAGRAM_MOST, &offer));
 }
 
+static void challenge_round(uint8_t *bytes)
+{
+    struct challenge challenge = {
+        .pairing = random_pairing(),
+        .challenge = one_in(8) ? 0 : long_number(),
+        .moves = number(),
+    };
+    struct challenge_answer answer = {.pairing = random_pairing(),
+                                      .challenge = long_number_not_0()};
+    check_with_mutants(bytes, challenge_encode(bytes, DATAGRAM_MOST, &challenge));
+    check_with_mutants(bytes, challenge_answer_encode(bytes, DATAGRAM_MOST, &answer));
+}
+
 /* Version answers */
 
 static void version_round(uint8_t *bytes)
@@ -362,6 +375,7 @@ TEST(codec__round_trips, .is_random = true)
         hello_round(bytes);
         cookie_round(bytes);
         offer_round(bytes);
+        challenge_round(bytes);
         path_round(bytes);
         version_round(bytes);
         handshake_round(bytes);

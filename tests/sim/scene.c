@@ -123,6 +123,26 @@ static bool say_cookie(FILE *log, const uint8_t *bytes, uint32_t size)
     return true;
 }
 
+static bool say_challenge(FILE *log, const uint8_t *bytes, uint32_t size)
+{
+    struct challenge challenge;
+    if (challenge_decode(bytes, size, &challenge) != VERDICT_OK)
+        return false;
+    say_pairing(log, challenge.pairing);
+    fprintf(log, "challenge %" PRIu64 ", %" PRIu32 " moves", challenge.challenge, challenge.moves);
+    return true;
+}
+
+static bool say_challenge_answer(FILE *log, const uint8_t *bytes, uint32_t size)
+{
+    struct challenge_answer answer;
+    if (challenge_answer_decode(bytes, size, &answer) != VERDICT_OK)
+        return false;
+    say_pairing(log, answer.pairing);
+    fprintf(log, "answer to challenge %" PRIu64, answer.challenge);
+    return true;
+}
+
 static bool say_offer(FILE *log, const uint8_t *bytes, uint32_t size)
 {
     struct offer offer;
@@ -163,6 +183,8 @@ void scene_tell_datagram(struct scene *scene, const char *who, const uint8_t *by
         [DATAGRAM_PATH_ANSWER] = {"answer", say_path},
         [DATAGRAM_COOKIE] = {"cookie", say_cookie},
         [DATAGRAM_OFFER] = {"offer", say_offer},
+        [DATAGRAM_CHALLENGE] = {"challenge", say_challenge},
+        [DATAGRAM_CHALLENGE_ANSWER] = {"answer", say_challenge_answer},
     };
     if (scene->log == NULL)
         return;

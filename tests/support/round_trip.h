@@ -88,6 +88,20 @@ static inline size_t round_trip_of_cookie(const uint8_t *in, size_t size, uint8_
     return is_taken ? cookie_answer_encode(out, ROUND_TRIP_MOST, &answer) : 0;
 }
 
+static inline size_t round_trip_of_challenge(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct challenge challenge;
+    bool is_taken = challenge_decode(in, size, &challenge) == VERDICT_OK;
+    return is_taken ? challenge_encode(out, ROUND_TRIP_MOST, &challenge) : 0;
+}
+
+static inline size_t round_trip_of_challenge_answer(const uint8_t *in, size_t size, uint8_t *out)
+{
+    struct challenge_answer answer;
+    bool is_taken = challenge_answer_decode(in, size, &answer) == VERDICT_OK;
+    return is_taken ? challenge_answer_encode(out, ROUND_TRIP_MOST, &answer) : 0;
+}
+
 static inline size_t round_trip_of_offer(const uint8_t *in, size_t size, uint8_t *out)
 {
     struct offer offer;
@@ -143,9 +157,10 @@ static inline size_t round_trip_of_version(const uint8_t *in, size_t size, uint8
 static inline int round_trip_accepted(const uint8_t *in, size_t size)
 {
     static size_t (*const turns[])(const uint8_t *in, size_t size, uint8_t *out) = {
-        round_trip_of_handshake, round_trip_of_unit,    round_trip_of_ack,   round_trip_of_request,
-        round_trip_of_hello,     round_trip_of_cookie,  round_trip_of_offer, round_trip_of_probe,
-        round_trip_of_answer,    round_trip_of_version,
+        round_trip_of_handshake, round_trip_of_unit,      round_trip_of_ack,
+        round_trip_of_request,   round_trip_of_hello,     round_trip_of_cookie,
+        round_trip_of_offer,     round_trip_of_probe,     round_trip_of_answer,
+        round_trip_of_version,   round_trip_of_challenge, round_trip_of_challenge_answer,
     };
     static uint8_t out[ROUND_TRIP_MOST];
     int accepted = 0;

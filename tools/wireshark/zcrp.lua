@@ -18,7 +18,7 @@ local has_keys_file, keys_file = pcall(dofile, folder .. "zcrp_keys.lua")
 local GRAIN, UNIT_DATA_MAX, WORD, HALF = 32, 65504, 2 ^ 32, 2 ^ 31
 local VERSION, TRAILER, TAIL = 2, 32, 10
 local UNIT, ACK, ACK_NEGATIVE, REQUEST, HELLO, PROBE, PROBE_ANSWER, COOKIE = 1, 2, 3, 4, 5, 6, 7, 8
-local HANDSHAKE, OFFER, VERSION_ANSWER = 9, 10, 15
+local HANDSHAKE, OFFER, CHALLENGE, CHALLENGE_ANSWER, VERSION_ANSWER = 9, 10, 11, 12, 15
 local HAS_NEXT, IS_LAST, VOID, ANSWER, CLOSING, ECN, EPOCH = 1, 2, 4, 8, 16, 32, 64
 local SECOND, ANSWERS, REFUSES = 1, 2, 4 -- flags of handshake bytes
 local EPOCH_NUMBERS = 2 ^ 22 -- that are sealed with one key
@@ -30,11 +30,12 @@ local INFO_ENTRIES = 8 -- intervals and runs in the info column
 local kinds = {"Unit", "Block acknowledgement, first interval positive",
     "Block acknowledgement, first interval negative", "Request to send", "Hello", "Path probe",
     "Path answer", "Cookie", [HANDSHAKE] = "Handshake bytes", [OFFER] = "Offer",
-    [VERSION_ANSWER] = "Version answer"}
+    [CHALLENGE] = "Challenge", [CHALLENGE_ANSWER] = "Challenge answer", [VERSION_ANSWER] = "Version answer"}
 local flag_names = {[HAS_NEXT] = "has next", [IS_LAST] = "last", [VOID] = "void",
     [ANSWER] = "answer", [CLOSING] = "closing", [ECN] = "ecn"}
 local flags_of = {HAS_NEXT + IS_LAST + VOID + ANSWER, CLOSING + ECN, CLOSING + ECN, ANSWER, CLOSING + VOID,
-    0, 0, 0, [HANDSHAKE] = SECOND + ANSWERS + REFUSES, [OFFER] = 0}
+    0, 0, 0, [HANDSHAKE] = SECOND + ANSWERS + REFUSES, [OFFER] = 0,
+    [CHALLENGE] = 0, [CHALLENGE_ANSWER] = 0}
 local void_reasons = {"larger than the buffer posted for it", "cancelled by the sender",
     "the sender cannot read its memory"}
 
@@ -56,6 +57,8 @@ local layouts = {
     [HANDSHAKE] = {{0, 8, "nonce"}, {8, 8, "cookie"}, {16, 2, "place"}, {18, 2, "have_first"},
         {20, 2, "have_second"}},
     [OFFER] = {{0, 8, "size"}, {8, 4, "message"}, {12, 10, "reserved"}},
+    [CHALLENGE] = {{0, 8, "challenge"}, {8, 4, "moves"}, {12, 10, "reserved"}},
+    [CHALLENGE_ANSWER] = {{0, 8, "challenge"}, {8, 14, "reserved"}},
 }
 
 -- ---- fields
@@ -78,6 +81,8 @@ local f = {
     nonce = ProtoField.uint64("zcrp.nonce", "Nonce", base.HEX),
     cookie = ProtoField.uint64("zcrp.cookie", "Cookie", base.HEX),
     requested = ProtoField.uint32("zcrp.requested", "Requested: all messages below"),
+    challenge = ProtoField.uint64("zcrp.challenge", "Challenge", base.HEX),
+    moves = ProtoField.uint32("zcrp.moves", "Moves to another address"),
     probe = ProtoField.uint32("zcrp.probe", "Probe"),
     probe_size = ProtoField.uint32("zcrp.probe.size", "Bytes of the probe"),
     place = ProtoField.uint16("zcrp.place", "Place of the first byte"),
@@ -332,6 +337,12 @@ local function offer_breaks(d)
     end
 end
 
+local function challenge_answer_breaks(d)
+    if d.challenge == NONE then
+        return "a challenge that is answered is not 0"
+    end
+end
+
 local function handshake_breaks(d)
     local bytes = d.length - (has(d.flags, SECOND) and TAG or 0)
     if d.session ~= 0 or d.nonce == NONE then
@@ -345,7 +356,7 @@ end
 
 local breaks = {[UNIT] = unit_breaks, [ACK] = ack_breaks, [ACK_NEGATIVE] = ack_breaks,
     [REQUEST] = request_breaks, [HELLO] = hello_breaks, [COOKIE] = cookie_breaks,
-    [HANDSHAKE] = handshake_breaks, [OFFER] = offer_breaks}
+    [HANDSHAKE] = handshake_breaks, [OFFER] = offer_breaks, [CHALLENGE_ANSWER] = challenge_answer_breaks}
 local without_session = {[HELLO] = true, [COOKIE] = true, [HANDSHAKE] = true}
 
 -- What is wrong with a datagram of the right size, or nothing.
@@ -545,7 +556,7 @@ local function note_random(d, tvb)
     end
 end
 
-local from_sender = {[HELLO] = true, [PROBE] = true, [OFFER] = true}
+local from_sender = {[HELLO] = true, [PROBE] = true, [OFFER] = true, [CHALLENGE_ANSWER] = true}
 
 local function stream_of(d, log)
     if d.kind == HANDSHAKE then
@@ -788,6 +799,16 @@ local function show_offer(d, tvb, pinfo, tree)
     return string.format("Offer: message %d has %s bytes", d.message, tostring(d.size))
 end
 
+local function show_challenge(d, tvb, pinfo, tree)
+    show_trailer(d, tvb, tree)
+    if d.kind == CHALLENGE_ANSWER then
+        return "Answer to challenge " .. d.challenge:tohex()
+    elseif d.challenge == NONE then
+        return string.format("Moved, %d so far", d.moves)
+    end
+    return string.format("Challenge %s, %d moves so far", d.challenge:tohex(), d.moves)
+end
+
 local function show_path(d, tvb, pinfo, tree)
     local at, is_probe = tvb:len() - TRAILER, d.kind == PROBE
     if at > 0 then
@@ -808,6 +829,7 @@ end
 local shows = {[UNIT] = show_unit, [ACK] = show_ack, [ACK_NEGATIVE] = show_ack,
     [REQUEST] = show_request, [HELLO] = show_hello, [PROBE] = show_path, [PROBE_ANSWER] = show_path,
     [COOKIE] = show_cookie, [HANDSHAKE] = show_handshake, [OFFER] = show_offer,
+    [CHALLENGE] = show_challenge, [CHALLENGE_ANSWER] = show_challenge,
     [VERSION_ANSWER] = show_version_answer}
 
 -- A datagram of another version, or of no type: its last byte, and its tail if it has one.

@@ -12,7 +12,8 @@ import capture
 from capture import fields
 
 TYPES = {"unit": {1}, "ack": {2, 3}, "request": {4}, "hello": {5}, "probe": {6}, "answer": {7},
-         "cookie": {8}, "handshake": {9}, "offer": {10}, "version": {15}}
+         "cookie": {8}, "handshake": {9}, "offer": {10},
+         "challenge": {11}, "challenge_answer": {12}, "version": {15}}
 SHOWN_AS = {"number": "probe"}
 failures = []
 
@@ -57,6 +58,14 @@ def asking(cookie=0, session=0):
 
 def offer(message, size):
     return struct.pack(">QIHQ", size, message, 0, 0) + tail(10)
+
+
+def challenge(number, moves):
+    return struct.pack(">QIHQ", number, moves, 0, 0) + tail(11)
+
+
+def challenge_answer(number):
+    return struct.pack(">QIHQ", number, 0, 0, 0) + tail(12)
 
 
 def request(runs, nonce=0, flags=0):
@@ -226,7 +235,12 @@ LINES = [
     (sealed(unit(9, 0, 107, 64, 65, (45, 64, 0))), "Unit 9/0 (next 9/45) seq 107, 64 bytes, sealed"),
     (sealed(ack([0, 46]), 17), "Block acknowledgement, sealed, number 17, session c0ffee42, tag beefcafe"),
     (offer(0, 0), "Offer: message 0 has 0 bytes"),
-    (bytes(22) + tail(11), "32 bytes [type: type 11]"),
+    (challenge(NONCE, 2), "Challenge 0123456789abcdef, 2 moves so far"),
+    (challenge(0, 3), "Moved, 3 so far"),
+    (challenge_answer(NONCE), "Answer to challenge 0123456789abcdef"),
+    (challenge_answer(0), "Answer to challenge 0000000000000000 [malformed: a challenge that is answered is "
+     "not 0]"),
+    (bytes(22) + tail(13), "32 bytes [type: type 13]"),
     (bytes(22) + tail(15), "32 bytes [malformed: a version answer has ten bytes]"),
     (bytes(22) + tail(5, version=3), "32 bytes [version: a hello of version 3]"),
     (bytes(14) + tail(5, version=1), "24 bytes [short: shorter than any trailer, at its end "

@@ -36,6 +36,21 @@ static const struct {
     {EIO, CHANNEL_BROKEN, CHANNEL_COUNTERS},
 };
 
+/* A socket that is bound anew when its own address is gone is not broken by that. */
+TEST(fault_note__own_address_is_gone)
+{
+    static const int errors[] = {EINVAL, EADDRNOTAVAIL, ENETUNREACH, ENETDOWN};
+    struct channel c = {.fd = -1, .may_rebind = true};
+
+    for (int i = 0; i < ROWS(errors); i++)
+        ck_assert_int_eq(fault_note(&c, errors[i]), CHANNEL_REFUSED);
+    ck_assert_uint_eq(channel_count(&c, CHANNEL_HOMELESS), ROWS(errors));
+    ck_assert_uint_eq(channel_count(&c, CHANNEL_REFUSALS), ROWS(errors));
+    ck_assert_int_eq(fault_note(&c, EHOSTUNREACH), CHANNEL_REFUSED);
+    ck_assert_uint_eq(channel_count(&c, CHANNEL_HOMELESS), ROWS(errors));
+    ck_assert_int_eq(channel_fault(&c), 0);
+}
+
 TEST(fault_note__table, .rows = sizeof(row) / sizeof(row[0]))
 {
     struct channel c = {.fd = -1};

@@ -15,7 +15,7 @@ enum { LINE_CHARS = 4096, DATAGRAM_BYTES = 70000 };
 /* One line, taken apart. The words of the fields are joined by single blanks again. */
 struct vector {
     char name[80];
-    char type[16];
+    char type[20];
     char fields[LINE_CHARS];
     char hex[LINE_CHARS];
     uint8_t bytes[DATAGRAM_BYTES];
@@ -175,6 +175,28 @@ static enum verdict cookie_read(const struct vector *v, char *text)
     return VERDICT_OK;
 }
 
+static enum verdict challenge_read(const struct vector *v, char *text)
+{
+    struct challenge challenge;
+    enum verdict verdict = challenge_decode(v->bytes, v->size, &challenge);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "challenge=0x%016" PRIx64 " moves=%" PRIu32, challenge.challenge, challenge.moves);
+    append_pairing(text, &challenge.pairing, 0);
+    return verdict;
+}
+
+static enum verdict challenge_answer_read(const struct vector *v, char *text)
+{
+    struct challenge_answer answer;
+    enum verdict verdict = challenge_answer_decode(v->bytes, v->size, &answer);
+    if (verdict != VERDICT_OK)
+        return verdict;
+    append(text, "challenge=0x%016" PRIx64, answer.challenge);
+    append_pairing(text, &answer.pairing, 0);
+    return verdict;
+}
+
 static enum verdict offer_read(const struct vector *v, char *text)
 {
     struct offer offer;
@@ -243,10 +265,12 @@ static const struct {
     const char *type;
     enum verdict (*read)(const struct vector *v, char *text);
 } codecs[] = {
-    {"unit", unit_read},          {"ack", ack_read},       {"request", request_read},
-    {"hello", hello_read},        {"cookie", cookie_read}, {"offer", offer_read},
-    {"probe", probe_read},        {"answer", answer_read}, {"version", version_read},
-    {"handshake", greeting_read},
+    {"unit", unit_read},           {"ack", ack_read},
+    {"request", request_read},     {"hello", hello_read},
+    {"cookie", cookie_read},       {"offer", offer_read},
+    {"probe", probe_read},         {"answer", answer_read},
+    {"version", version_read},     {"handshake", greeting_read},
+    {"challenge", challenge_read}, {"challenge_answer", challenge_answer_read},
 };
 
 static enum verdict codec_read(const struct vector *v, char *text)
