@@ -947,7 +947,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_connection_wait(struct zcrp_connection *conne
                                                    int64_t timeout_ns);
 
 /* Writes the peer's address and port ("192.0.2.1:7000", "[2001:db8::1]:7000") to `text`, or this
- * end's. An address of IPv4 is written so whatever the listener's family is. 0, or ZCRP_ERROR_SIZE
+ * end's. An address of IPv4 is written so whatever the listener's family is. With keys a caller
+ * may come to another address (zcrp_stats, moves), which is written then. 0, or ZCRP_ERROR_SIZE
  * if `size` bytes are too few (64 are enough), _ARGUMENT, _ADDRESS. */
 ZCRP_PUBLIC int zcrp_connection_peer(const struct zcrp_connection *connection, char *text,
                                      size_t size);

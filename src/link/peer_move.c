@@ -302,14 +302,21 @@ instant peer_move_deadline(const struct zcrp_entity *e)
                                                             : NEVER;
 }
 
-/* With all claims, within a locked section that it leaves for the call. True if it is done. */
+/* With all claims, within a locked section that it leaves for the call. False, and all is as
+ * before, if another peer is there, or the system says no. */
 static bool move_to(struct zcrp_entity *e, const union address *to)
 {
+    const struct peer_move_rules *rules = &e->link->peer_move->rules;
+    const union address from = e->channels.in->peer;
     int fd = e->channels.in->fd;
 
+    if (!rules->admit(rules->context, to))
+        return false;
     entity_leave_to_send(e);
     bool is_connected = connect(fd, &to->any, address_bytes(to)) == 0;
     entity_enter(e);
+    if (!is_connected)
+        (void)rules->admit(rules->context, &from);
     return is_connected;
 }
 
@@ -327,8 +334,7 @@ void peer_move_expire(struct zcrp_entity *e, instant now)
         address_check_put_off(&m->check, now + AGAIN);
         return;
     }
-    bool has_moved = address_check_is_due(&m->check, now, known(l)) &&
-                     m->rules.admit(m->rules.context, &to) && move_to(e, &to);
+    bool has_moved = address_check_is_due(&m->check, now, known(l)) && move_to(e, &to);
     if (has_moved) {
         address_check_on_moved(&m->check);
         m->says_moved = true;

@@ -172,7 +172,8 @@ def test_vectors(path):
     names = ["type", "version", "verdict", "message", "unit", "seq", "next_unit", "length",
              "next_length", "next_step", "session", "tag", "flags", "newest", "delay", "capacity", "marks",
              "nonce", "cookie", "requested", "bound", "intervals", "run.first", "run.count", "run.size",
-             "probe", "probe.size", "size", "place", "have_first", "have_second", "number"]
+             "probe", "probe.size", "size", "place", "have_first", "have_second", "number",
+             "challenge", "moves"]
     all_vectors = list(vectors())
     capture.save(path, capture.USER0, [bytes_of(text) for *_, text in all_vectors])
     rows = fields(path, ["zcrp." + name for name in names], "-o",
