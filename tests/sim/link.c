@@ -30,6 +30,17 @@ void link_fini(struct link *link)
     free(link->circuit);
 }
 
+void link_lose_all(struct link *link)
+{
+    link->counters.lost += link->count;
+    for (size_t i = 0; i < link->count; i++)
+        free(link->heap[i]);
+    free(link->held);
+    link->held = NULL;
+    link->count = 0;
+    *link->bottleneck = 0;
+}
+
 /* ---- the heap of datagrams under way */
 
 static bool is_before(const struct datagram *a, const struct datagram *b)

@@ -104,6 +104,9 @@ void link_send(struct link *link, instant now, const uint8_t *bytes, uint32_t si
 /* A host says that nobody listens at the port which something was for. It comes as others do. */
 void link_refuse(struct link *link, instant now);
 
+/* What is under way never arrives. */
+void link_lose_all(struct link *link);
+
 /* When the next datagram comes out; NEVER if none is under way. */
 instant link_next_at(const struct link *link);
 

@@ -72,6 +72,7 @@ struct setup setup_plain(uint64_t seed)
                           .flights = 1,
                           .limit_at = NEVER,
                           .cutting_until = NEVER,
+                          .move = {.at = NEVER},
                           .check_every = 1,
                           .limit = 60 * SECOND};
     setup_patience(&setup, 10 * SECOND);

@@ -55,6 +55,14 @@ enum reading {
     READING_MIXED,  /* runs, into several openings */
 };
 
+/* The sending host comes to another address, and so to another path: what is under way is lost, for
+ * `gap` so is all that is sent, and then both ends know. */
+struct move {
+    instant at; /* or NEVER */
+    duration gap;
+    struct conditions out, back; /* of the other path */
+};
+
 struct setup {
     uint64_t seed;
     struct conditions out; /* sender to receiver */
@@ -82,10 +90,11 @@ struct setup {
     uint32_t check_every;     /* steps from one full check to the next */
     uint32_t epoch_bits;      /* numbers that a key is for, as a power of two; 0: no keys */
     duration lie_every;       /* a stranger says to both that nobody listens there; 0: never */
-    bool has_memory;          /* that both share, for small messages (whole_ring.h) */
-    bool may_fail;            /* messages may end for the network's reasons */
-    bool is_corrupt;          /* bytes may be wrong: only safety is looked at */
-    instant limit;            /* the run is over by then, or has failed */
+    struct move move;
+    bool has_memory; /* that both share, for small messages (whole_ring.h) */
+    bool may_fail;   /* messages may end for the network's reasons */
+    bool is_corrupt; /* bytes may be wrong: only safety is looked at */
+    instant limit;   /* the run is over by then, or has failed */
 };
 
 /* The first instant from `at` on that is not within the absence. */

@@ -21,6 +21,7 @@ struct world *world_create(const struct setup *setup, FILE *log)
     struct world *w = calloc(1, sizeof(*w));
     w->setup = *setup;
     w->lies_at = setup->lie_every > 0 ? 0 : NEVER;
+    w->moves_at = setup->move.at;
     w->scene = (struct scene){.setup = &w->setup, .log = log, .random = chance_of(setup->seed, 0)};
     link_init(&w->out, &setup->out, &w->scene.random, host_receiver_deliver, &w->receiver);
     link_init(&w->back, &setup->back, &w->scene.random, host_sender_deliver, &w->sender);
@@ -89,6 +90,7 @@ instant world_next_at(struct world *w)
     instant receiver = not_before(host_receiver_next_at(&w->receiver), now);
     instant next = instant_earlier(not_before(link_next_at(&w->out), now), back_at(w));
     next = instant_earlier(next, not_before(w->lies_at, now));
+    next = instant_earlier(next, not_before(w->moves_at, now));
     next = instant_earlier(next, host_sender_awake_at(&w->sender, sender));
     return instant_earlier(next, host_receiver_awake_at(&w->receiver, receiver));
 }
@@ -104,11 +106,40 @@ static void lie(struct world *w)
     w->lies++;
 }
 
+/* Nothing passes from now on. */
+static void leave_path(struct link *link)
+{
+    link_lose_all(link);
+    link->conditions = (struct conditions){.loss_permille = 1000};
+}
+
+/* The sending host leaves its address, or is at the other one, as both ends know then. */
+static void move(struct world *w)
+{
+    const struct move *m = &w->setup.move;
+    const struct sender_config *c = &w->setup.sender;
+    if (w->moves_at > w->scene.now)
+        return;
+    if (!w->is_under_way) {
+        leave_path(&w->out);
+        leave_path(&w->back);
+        w->is_under_way = true;
+        w->moves_at = m->at + m->gap;
+        return;
+    }
+    w->out.conditions = m->out;
+    w->back.conditions = m->back;
+    w->moves_at = NEVER;
+    sender_on_moved(w->sender.core, w->scene.now, c->unit_bytes, c->unit_most);
+    receiver_on_moved(w->receiver.core, w->scene.now);
+}
+
 /* The network first. */
 void world_step(struct world *w, instant now)
 {
     w->scene.now = now;
     lie(w);
+    move(w);
     while (link_next_at(&w->out) <= w->scene.now)
         link_run(&w->out);
     while (back_at(w) <= w->scene.now)

@@ -16,7 +16,9 @@ struct world {
     struct host_sender sender;
     struct host_receiver receiver;
     uint64_t steps;
-    instant lies_at; /* the stranger's next word; NEVER: there is none */
+    instant moves_at;  /* the next step of the move; NEVER: there is none */
+    bool is_under_way; /* the old path is gone */
+    instant lies_at;   /* the stranger's next word; NEVER: there is none */
     uint64_t lies;
 };
 
