@@ -136,6 +136,29 @@ TEST(moves__large_units, .needs = has_keys)
     part(&m);
 }
 
+/* A thread waits for the message, and has the lease: at the listener's side or at the caller's, for
+ * a message of either direction. */
+TEST(moves__beside_a_waiter, .needs = has_keys, .rows = 4)
+{
+    enum { LARGE = 16 << 20 };
+    static struct moved m;
+    bool is_upward = _i % 2 == 0, waits_there = _i / 2 == 0;
+    meet(&m);
+    struct zcrp_connection *from = is_upward ? m.there : m.here;
+    struct zcrp_connection *to = is_upward ? m.here : m.there;
+    struct zcrp_msg *in = ends_empty(LARGE), *out = ends_filled(LARGE, 7);
+
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(to), in, LARGE), 0);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(from), out, LARGE), 0);
+    while (arrived(to) < LARGE / 4)
+        usleep(1000);
+    nat_forget(&m.nat);
+    ck_assert_int_eq(ends_wait(waits_there == is_upward ? out : in), ZCRP_OK);
+    ends_finish(in, out, LARGE, 7);
+    ck_assert_uint_eq(moves(m.here), 1);
+    part(&m);
+}
+
 /* One message, in the middle of which the translator forgets. Its code at the caller. */
 static int send_one(struct moved *m)
 {
