@@ -111,8 +111,11 @@ bool udp_bind_anew(int fd, const union address *peer)
     if (chosen.any.sa_family == AF_UNSPEC ||
         (is_connected && address_has_host(&chosen, &present.any)))
         return false;
-    return connect(fd, &nobody, sizeof(nobody)) == 0 &&
-           connect(fd, &peer->any, address_bytes(peer)) == 0;
+    if (connect(fd, &nobody, sizeof(nobody)) != 0 ||
+        connect(fd, &peer->any, address_bytes(peer)) != 0)
+        return false;
+    union address now = address_of_socket(fd); /* one that its owner has bound keeps its address */
+    return !is_connected || !address_has_host(&now, &present.any);
 }
 
 int aal5_connect(const char *host)

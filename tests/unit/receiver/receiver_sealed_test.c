@@ -258,3 +258,52 @@ TEST(receiver_ended__with_its_only_session)
     receiver_fail(r, SECOND, OUTCOME_CLOSED);
     ck_assert_int_eq(receiver_ended(r), OUTCOME_SILENT);
 }
+
+/* The sender's next control datagram comes; true if it belonged to the pairing. */
+static bool hear_control(const struct burst *plain)
+{
+    static struct burst burst;
+    burst = *plain;
+    burst.iov[0] = (struct iovec){NULL, 0};
+    burst.iov[1] = (struct iovec){burst.control, TRAILER_BYTES};
+    ck_assert(keyring_seal(&keys.sender, &burst, staging));
+    memcpy(wire, burst.iov[1].iov_base, burst.bytes);
+    receiver_plan(r, &landing, 1, 128);
+    scatter(&landing, wire, (uint32_t)burst.bytes, (uint32_t)burst.bytes);
+    return receiver_landed(r, SECOND, &landing).openings > 0;
+}
+
+/* It says that the sender is there, and its number counts: no more. */
+TEST(receiver_landed__challenge_answer)
+{
+    static struct burst burst;
+    const struct challenge_answer answer = {.pairing = keys.sender.pairing, .challenge = 5};
+    burst_set_control(&burst,
+                      challenge_answer_encode(burst.control, sizeof burst.control, &answer));
+    ck_assert(hear_control(&burst));
+    ck_assert_uint_eq(keys.receiver.control_in.end, 1);
+    memset(burst.control, 0, 8); /* an answer to nothing */
+    ck_assert(!hear_control(&burst));
+    ck_assert_uint_eq(receiver_counters(r)->drop_malformed, 1);
+}
+
+/* The sender is told at once, at its new address, what has arrived and what is posted. */
+TEST(receiver_on_moved__says_what_is_due)
+{
+    static struct burst burst;
+    bool has_ack = false, has_request = false;
+    seal_all();
+    add(0, 3);
+    land();
+    while (receiver_take(r, SECOND, &burst))
+        ;
+    receiver_on_moved(r, SECOND);
+    receiver_check(r);
+    while (receiver_take(r, SECOND, &burst)) {
+        enum datagram_type type = datagram_type(burst.control[burst.bytes - 1]);
+        has_ack |= type == DATAGRAM_ACK_POSITIVE || type == DATAGRAM_ACK_NEGATIVE;
+        has_request |= type == DATAGRAM_REQUEST;
+    }
+    ck_assert(has_ack);
+    ck_assert(has_request);
+}

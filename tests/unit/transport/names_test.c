@@ -74,3 +74,43 @@ TEST(udp_connect__not_an_address)
 {
     ck_assert_int_eq(names_resolver(udp_connect("127.0.0.1", "no-such-service")), EAI_SERVICE);
 }
+
+/* Its address is what the system would choose: nothing changes. One that lost its peer gets it
+ * back.
+ */
+TEST(udp_bind_anew__on_one_host, .rows = 2)
+{
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    char port[8], got = 0;
+    int a = udp_bind(loopback[_i], "0"), b = udp_connect(loopback[_i], port_of(a, port));
+    union address peer = address_of_peer(b), own = address_of_socket(b);
+
+    ck_assert(!udp_bind_anew(b, &peer));
+    union address after = address_of_socket(b);
+    ck_assert(address_is_same(&own, &after));
+    ck_assert_int_eq(connect(b, &nobody, sizeof nobody), 0);
+    ck_assert(udp_bind_anew(b, &peer));
+    ck_assert_int_eq(send(b, "x", 1, 0), 1);
+    ck_assert_int_eq(recv(a, &got, 1, MSG_DONTWAIT), 1);
+    ck_assert_int_eq(got, 'x');
+    (void)close(a);
+    (void)close(b);
+}
+
+/* A socket that its owner has bound to another address of this machine's keeps that. */
+TEST(udp_bind_anew__bound_by_its_owner)
+{
+    char port[8];
+    int a = udp_bind("127.0.0.1", "0"), b = udp_bind("127.0.0.5", "0");
+    struct sockaddr_in there;
+    socklen_t size = sizeof there;
+
+    port_of(a, port);
+    ck_assert_int_eq(getsockname(a, (struct sockaddr *)&there, &size), 0);
+    ck_assert_int_eq(connect(b, (struct sockaddr *)&there, size), 0);
+    union address peer = address_of_peer(b);
+    ck_assert(!udp_bind_anew(b, &peer));
+    ck_assert(address_is_same(&peer, &(union address){.ip4 = there}));
+    (void)close(a);
+    (void)close(b);
+}
