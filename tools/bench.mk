@@ -80,4 +80,9 @@ small-messages cut-bursts: $(LAB)
 moves: $(LAB)
 	@tools/lab/move-paths
 
-.PHONY: figures figures-measure small-messages cut-bursts moves bench-peers bench-paths bench bench-guard paper evaluation
+# What a small message costs in instructions, by part; needs valgrind. Not of this machine's load: so two commits can be
+# compared anywhere.
+instructions: $(PRODUCTS)/lab/instructions
+	@tools/lab/count-instructions $< $(CASES)
+
+.PHONY: instructions figures figures-measure small-messages cut-bursts moves bench-peers bench-paths bench bench-guard paper evaluation

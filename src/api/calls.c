@@ -6,6 +6,7 @@
 #include "link/process.h"
 #include "link/rx.h"
 #include "link/tx.h"
+#include "link/wholes.h"
 #include "platform/reason.h"
 #include "transport/shm/shared_arena.h"
 #include "waiting/changes.h"
@@ -176,6 +177,49 @@ static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong siz
         entity_leave(e);
 }
 
+/* Under the mutex, which it leaves: the straight way of a small message on one host. False if it is
+ * none. */
+static bool submit_whole(struct zcrp_entity *e, struct message *m, nlong size)
+{
+    struct transport *t = e->transport;
+
+    if (!wholes_submit(e, m, size))
+        return false;
+    bool wakes = t->must_wake_peer;
+    t->must_wake_peer = false;
+    if (transport_has_room(t)) {
+        mutex_unlock(&e->link->mutex);
+    } else {
+        ways_reap(e);
+        entity_leave_ended(e);
+    }
+    if (wakes)
+        channel_wake_peer(t->out);
+    return true;
+}
+
+/* The same of a receiver's buffer. */
+static bool post_shown(struct zcrp_entity *e, struct message *m, nlong size)
+{
+    if (!wholes_post(e, m, size))
+        return false;
+    if (machine_has_burst(&e->machine)) {
+        entity_touch(e);
+        tx_drain(e, SENDING_BURSTS);
+        entity_leave(e);
+    } else {
+        mutex_unlock(&e->link->mutex);
+    }
+    return true;
+}
+
+static bool submit_straight(struct zcrp_entity *e, struct message *m, nlong size)
+{
+    if (e->options.trace != NULL || e->notice.place >= 0)
+        return false;
+    return e->machine.role == MACHINE_SENDER ? submit_whole(e, m, size) : post_shown(e, m, size);
+}
+
 /* Under the mutex. Why a message cannot be submitted; OK if it can. */
 static int refusal(const struct zcrp_entity *e)
 {
@@ -197,8 +241,11 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
         return ZCRP_ERROR_BUSY;
     if (size > m->public.message_size || size > MESSAGE_BYTES_MAX)
         return ZCRP_ERROR_SIZE;
-    entity_enter(entity);
+    mutex_lock(&entity->link->mutex);
     code = refusal(entity);
+    if (code == ZCRP_OK && submit_straight(entity, m, size))
+        return ZCRP_OK;
+    entity_touch(entity);
     if (code == ZCRP_OK)
         submit_and_leave(entity, m, size);
     else
@@ -343,8 +390,10 @@ int zcrp_descriptor(struct zcrp_entity *entity)
     if (code != ZCRP_OK)
         return code;
     int fd = collection_descriptor(&entity->collection);
-    if (fd >= 0)
+    if (fd >= 0) {
+        entity_say_awaited(entity);
         return fd;
+    }
     errno = -fd;
     return reason_say(ZCRP_ERROR_SYSTEM, "cannot make a descriptor: %s", strerror(errno));
 }

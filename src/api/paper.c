@@ -2,6 +2,7 @@
  * last failure. */
 #include "core/check.h"
 #include "link/codes.h"
+#include "link/entity.h"
 #include "link/message.h"
 #include "link/process.h"
 #include "platform/thread.h"
@@ -187,6 +188,10 @@ nbyte zcrp_probe(struct zcrp_msg *message)
     if (message == NULL)
         return is_success(code_of_null("message"));
     int code = message_code(message_of(message));
+    if (code == ZCRP_ERROR_BUSY) {
+        entity_say_message_awaited(message_of(message));
+        code = message_code(message_of(message));
+    }
     bool has_ended = code != ZCRP_ERROR_BUSY && code != ZCRP_ERROR_IDLE;
 
     return has_ended ? 1 : is_success(code);

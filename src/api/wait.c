@@ -280,6 +280,7 @@ static void wait_asleep(struct zcrp_entity *reader, const struct message_wait *w
     struct sleeper sleeper = {.latch = w->latch};
 
     if (w->lacks_memory) {
+        entity_say_awaited(w->entity);
         instant later = instant_earlier(w->deadline, clock_now() + MILLISECOND);
         (void)latch_wait(w->latch, later, 0, interrupts, w->begun);
         return;
@@ -395,6 +396,9 @@ int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int64_t timeout_
         return code;
     instant deadline = clock_deadline(timeout_ns);
     uint32_t heard = bell_listen();
+    for (int i = 0; i < count; i++)
+        if (messages[i] != NULL)
+            entity_say_message_awaited(message_of(messages[i]));
     bool in_time = true, has_stopped = false;
     int found;
     while ((found = find_ended(messages, count)) == ZCRP_ERROR_BUSY && in_time && !has_stopped) {

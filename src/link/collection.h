@@ -34,6 +34,12 @@ void collection_fini(struct collection *c);
 /* Turns the collection on, if it is not. Its descriptor, or the system's negative error number. */
 int collection_descriptor(struct collection *c);
 
+/* Is it on? Sequentially consistent. Any thread may ask. */
+static inline bool collection_is_on(const struct collection *c)
+{
+    return atomic_load(&c->is_on);
+}
+
 /* The messages, whose latches are about to open, wait to be collected; nothing if off. */
 void collection_put(struct collection *c, struct list ended);
 

@@ -43,6 +43,8 @@ void entity_move(struct zcrp_entity *e, enum entity_life life)
 {
     CHECK(life >= e->life);
     e->life = life;
+    if (e->machine.role == MACHINE_SENDER)
+        ways_say_awaited(e); /* close waits for its messages */
 }
 
 /* ---- endings ---- */
@@ -359,6 +361,12 @@ static uint32_t find_all(struct link *l, struct effects effects[LINK_HALVES], bo
     return count;
 }
 
+/* Are there messages that are to be told of? There need not be such a half. */
+static bool has_ended(const struct zcrp_entity *e)
+{
+    return e != NULL && e->ended.first != NULL;
+}
+
 void entity_leave(struct zcrp_entity *e)
 {
     struct link *l = e->link;
@@ -366,6 +374,8 @@ void entity_leave(struct zcrp_entity *e)
     bool has_met = false, is_over = false;
 
     CHECK(mutex_is_held(&l->mutex));
+    if (has_ended(entity_other(e)))
+        entity_touch(entity_other(e));
     entity_touch(e); /* also if the section has waited, and another one has ended meanwhile */
     while (!is_over) {
         uint32_t count = find_all(l, effects, !has_met);
@@ -410,26 +420,41 @@ void entity_leave_joined(struct zcrp_entity *e)
         engine_ready(&e->member);
 }
 
-/* Without a backlog nothing moves up, which would be something else. */
+/* Is the end of messages all that is to be told of this half? Without a backlog nothing moves up,
+ * which would be something else. */
+static bool has_only_ended(struct zcrp_entity *e)
+{
+    take_endings(e);
+    return backlog_is_empty(&e->backlog) && e->life == ENTITY_OPEN && !e->link->is_broken &&
+           e->notice.place < 0 && e->options.trace == NULL && !machine_has_burst(&e->machine);
+}
+
+static struct list take_ended(struct zcrp_entity *e)
+{
+    struct list ended = e->ended;
+
+    e->ended = (struct list){.first = NULL};
+    return ended;
+}
+
+/* The other half's messages that have ended are told, too. */
 void entity_leave_ended(struct zcrp_entity *e)
 {
-    struct list ended;
+    struct zcrp_entity *other = has_ended(entity_other(e)) ? entity_other(e) : NULL;
+    uint32_t others_bit = e->link->touched & ~(UINT32_C(1) << e->machine.role);
 
-    take_endings(e);
-    if (!backlog_is_empty(&e->backlog) || e->life != ENTITY_OPEN || e->link->is_broken ||
-        e->notice.place >= 0 || e->options.trace != NULL || machine_has_burst(&e->machine)) {
+    if (!has_only_ended(e) || others_bit != 0 || (other != NULL && !has_only_ended(other))) {
         entity_leave(e);
         return;
     }
-    ended = e->ended;
-    e->ended = (struct list){.first = NULL};
-    e->link->touched &= ~(UINT32_C(1) << e->machine.role);
-    if (e->link->touched != 0) {
-        entity_leave(e);
-    } else {
-        mutex_unlock(&e->link->mutex);
-    }
+    struct list ended = take_ended(e), others = {.first = NULL};
+    if (other != NULL)
+        others = take_ended(other);
+    e->link->touched = 0;
+    mutex_unlock(&e->link->mutex);
     tell_ended(e, ended);
+    if (other != NULL)
+        tell_ended(other, others);
 }
 
 void entity_break(struct zcrp_entity *e)
@@ -470,6 +495,27 @@ struct zcrp_entity *entity_visit(struct message *message)
 void entity_depart(struct zcrp_entity *e)
 {
     atomic_fetch_sub(&e->visitors, 1);
+}
+
+void entity_say_awaited(struct zcrp_entity *e)
+{
+    mutex_lock(&e->link->mutex);
+    if (e->transport->is_idle) {
+        ways_say_awaited(e);
+        entity_leave(e);
+    } else {
+        mutex_unlock(&e->link->mutex);
+    }
+}
+
+void entity_say_message_awaited(struct message *message)
+{
+    struct zcrp_entity *e = entity_visit(message);
+
+    if (e == NULL)
+        return;
+    entity_say_awaited(e);
+    entity_depart(e);
 }
 
 static void await_none(const _Atomic int *count)

@@ -127,8 +127,9 @@ void entity_leave(struct zcrp_entity *e);
  * nothing ended. So at most the sending thread is to be woken. */
 void entity_leave_joined(struct zcrp_entity *e);
 
-/* Ends a locked section in which messages at most ended: nothing else has changed that anybody has
- * to be told of. If something may have, it ends the section as entity_leave does. */
+/* Ends a locked section in which messages at most ended, of either half: nothing else has changed
+ * that anybody has to be told of. If something may have, it ends the section as entity_leave does.
+ */
 void entity_leave_ended(struct zcrp_entity *e);
 
 /* Leaves the section for a call of the transport: entity_enter goes on with it. Messages that
@@ -168,6 +169,12 @@ instant entity_deadline(const struct zcrp_entity *e);
  * closes it; NULL if the message has ended. */
 struct zcrp_entity *entity_visit(struct message *message);
 void entity_depart(struct zcrp_entity *e);
+
+/* Somebody waits for messages of this entity, or of the one that has this message in flight, and
+ * does not take the lease for it: what the peer has read by now has ended, and what it reads from
+ * now on ends soon. */
+void entity_say_awaited(struct zcrp_entity *e);
+void entity_say_message_awaited(struct message *message);
 
 /* Waits until nobody visits the entity; all its messages have ended. */
 void entity_await_visitors(struct zcrp_entity *e);

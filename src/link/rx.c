@@ -4,6 +4,7 @@
 #include "own_move.h"
 #include "peer_move.h"
 #include "tx.h"
+#include "wholes.h"
 
 #include <string.h>
 
@@ -395,7 +396,7 @@ void rx_hear_early(struct zcrp_entity *e, const struct datagram_queue *early)
 static bool take_wholes(struct zcrp_entity *e)
 {
     return e->machine.role == MACHINE_RECEIVER && transport_reads_wholes(e->transport) &&
-           !e->link->rx.is_claimed && !e->link->is_broken && ways_land_wholes(e);
+           !e->link->rx.is_claimed && !e->link->is_broken && wholes_land(e);
 }
 
 /* The peer's sender learns from memory what has landed; it is woken if it sleeps. */

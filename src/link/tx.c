@@ -135,6 +135,9 @@ static void block_without_room(struct zcrp_entity *e)
     ways_reap(e);
     if (transport_has_room(t) || transport_stands_still(t))
         return;
+    ways_say_awaited(e);
+    if (transport_has_room(t))
+        return;
     e->blocked = CHANNEL_CROWDED;
     e->unblock_at = clock_now() + CHANNEL_PAUSE;
 }

@@ -2,16 +2,10 @@
 
 #include "core/check.h"
 #include "entity.h"
-#include "platform/nofault.h"
 #include "tx.h"
+#include "wholes.h"
 
 #include <string.h>
-
-enum {
-    WHOLES = 64,            /* messages that land in one go, at most, */
-    WHOLE_BYTES = 16 << 10, /* or so many bytes; */
-    WHOLES_TOGETHER = 16,   /* with one call of the kernel's */
-};
 
 static bool is_sender(const struct zcrp_entity *e)
 {
@@ -57,7 +51,7 @@ static void on_released(struct zcrp_entity *e, const struct released *x)
 static bool reap(struct zcrp_entity *e)
 {
     struct released released;
-    bool any = false;
+    bool any = wholes_reap(e);
 
     for (; transport_reap(e->transport, &released); any = true)
         on_released(e, &released);
@@ -73,7 +67,10 @@ void ways_reap(struct zcrp_entity *e)
 
 void ways_reap_wholes(struct zcrp_entity *e)
 {
-    if (transport_has_wholes(e->transport))
+    if (!transport_has_wholes(e->transport))
+        return;
+    (void)wholes_reap(e);
+    if (e->blocked != CHANNEL_OK || transport_has_wholes(e->transport)) /* behind units */
         ways_reap(e);
 }
 
@@ -131,125 +128,6 @@ bool ways_tend_credit(struct zcrp_entity *e)
         return give_credit(e);
     take_credit(e);
     return false;
-}
-
-/* ---- whole messages ---- */
-
-/* It has landed, if its bytes are at their place. Or it is declined: then it comes in units, which
- * show why. Locked. */
-static void end_whole(struct zcrp_entity *e, const struct whole_arrived *w, enum whole_use use,
-                      const struct whole_place *place, bool is_copied)
-{
-    struct receiver *r = e->machine.receiver;
-    bool lands = use == WHOLE_LANDS;
-    bool counts = transport_end_whole(e->transport, use == WHOLE_OVER || (lands && is_copied));
-
-    if (lands && is_copied && counts)
-        receiver_whole_landed(r, place->number, w->size);
-    else if (lands)
-        receiver_whole_revoked(r, place->number, w->size);
-    if (lands && !is_copied && !memory_is_accessible(place->buffer, w->size, MEMORY_WRITE))
-        (void)receiver_fault(r, place->number);
-}
-
-static enum whole_use place_of(struct zcrp_entity *e, const struct whole_arrived *w,
-                               struct whole_place *place)
-{
-    return receiver_whole(e->machine.receiver, w->in_session, w->size, place);
-}
-
-static bool is_wrapped(const struct whole_place *place)
-{
-    const struct message *m = place->user;
-
-    return m != NULL && m->is_wrapped;
-}
-
-/* The next. False: there is none, or it goes to memory that may be gone. Locked. */
-static bool land_whole(struct zcrp_entity *e, uint64_t *bytes)
-{
-    struct whole_arrived w;
-    struct whole_place place;
-
-    if (!transport_whole(e->transport, 0, &w))
-        return false;
-    enum whole_use use = place_of(e, &w, &place);
-    if (use == WHOLE_LANDS && w.size > 0 && is_wrapped(&place))
-        return false;
-    if (use == WHOLE_LANDS && w.size > 0)
-        memcpy(place.buffer, w.bytes, w.size);
-    end_whole(e, &w, use, &place, true);
-    *bytes += w.size;
-    return true;
-}
-
-/* Messages that one call copies to memory that may be gone. */
-struct together {
-    uint32_t count;
-    size_t bytes;
-    struct whole_arrived whole[WHOLES_TOGETHER];
-    struct iovec from[WHOLES_TOGETHER], to[WHOLES_TOGETHER];
-};
-
-static void gather(struct zcrp_entity *e, struct together *t)
-{
-    struct whole_arrived *w = t->whole;
-    struct whole_place place;
-
-    t->bytes = t->count = 0;
-    for (; t->count < WHOLES_TOGETHER && transport_whole(e->transport, t->count, w); w++) {
-        if (place_of(e, w, &place) != WHOLE_LANDS || w->size == 0 || !is_wrapped(&place))
-            return;
-        t->from[t->count] = (struct iovec){(void *)w->bytes, w->size};
-        t->to[t->count++] = (struct iovec){place.buffer, w->size};
-        t->bytes += w->size;
-    }
-}
-
-/* Lands them. Nobody waits for the lock while the kernel copies, and no message ends. Locked. */
-static void land_together(struct zcrp_entity *e, const struct together *t)
-{
-    size_t behind = 0;
-
-    receiver_whole_begin(e->machine.receiver);
-    e->link->rx.is_claimed = true;
-    mutex_unlock(&e->link->mutex);
-    ssize_t copied = nofault_write(t->to, t->count, t->from, t->count, t->bytes);
-    entity_enter(e);
-    e->link->rx.is_claimed = false;
-    receiver_whole_end(e->machine.receiver);
-    for (uint32_t i = 0; i < t->count; i++) {
-        struct whole_place place;
-        behind += t->whole[i].size;
-        enum whole_use use = place_of(e, &t->whole[i], &place); /* it may be over by now */
-        end_whole(e, &t->whole[i], use, &place, copied >= (ssize_t)behind);
-    }
-}
-
-/* Those that go to memory that may be gone, as many as one call copies. How many. Locked. */
-static uint32_t land_wrapped(struct zcrp_entity *e, uint64_t *bytes)
-{
-    struct together t;
-
-    gather(e, &t);
-    if (t.count > 0)
-        land_together(e, &t);
-    *bytes += t.bytes;
-    return t.count;
-}
-
-bool ways_land_wholes(struct zcrp_entity *e)
-{
-    uint64_t bytes = 0;
-    uint32_t landed = 0;
-
-    while (landed < WHOLES && bytes < WHOLE_BYTES) {
-        uint32_t wrapped = e->wrapped > 0 ? land_wrapped(e, &bytes) : 0;
-        if (wrapped == 0 && !land_whole(e, &bytes))
-            break;
-        landed += wrapped > 0 ? wrapped : 1;
-    }
-    return landed > 0;
 }
 
 /* ---- the way ---- */
@@ -355,12 +233,32 @@ void ways_look_late(struct zcrp_entity *e)
     receiver_hold(e->machine.receiver, transport_look_late(e->transport));
 }
 
+/* Is nobody to be told soon of messages that have ended? A user that waits has the lease, or sleeps
+ * for it. Nothing else waits for room either. */
+static bool is_idle(struct zcrp_entity *e)
+{
+    const struct lease *lease = &e->link->lease;
+
+    return is_sender(e) && e->life == ENTITY_OPEN && !lease_is_taken(lease) &&
+           lease->sleepers == NULL && !collection_is_on(&e->collection) && !bell_is_heard() &&
+           e->options.trace == NULL && e->wrapped == 0 && e->blocked == CHANNEL_OK &&
+           backlog_is_empty(&e->backlog) && !sender_has_burst(e->machine.sender);
+}
+
+void ways_say_awaited(struct zcrp_entity *e)
+{
+    if (!e->transport->is_idle)
+        return;
+    transport_say_awaited(e->transport);
+    ways_reap_wholes(e);
+}
+
 /* A thread that receives now says so itself before it sleeps. */
 bool ways_say_asleep(struct zcrp_entity *e)
 {
     if (e->link->rx.is_claimed)
         return true;
-    if (!transport_say_asleep(e->transport))
+    if (!(is_idle(e) ? transport_say_idle(e->transport) : transport_say_asleep(e->transport)))
         return false;
     if (!is_sender(e) || !ways_find_credit(e))
         return true;

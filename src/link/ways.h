@@ -30,16 +30,13 @@ bool ways_run(struct zcrp_entity *e, struct ways_errand *errand);
 void ways_reap(struct zcrp_entity *e);
 
 /* The same, if any have gone as a whole: whatever the peer says, what it had read by then has
- * arrived. */
+ * arrived. Where such messages have only ended, the section does not touch it: whatever ends the
+ * section tells of them. */
 void ways_reap_wholes(struct zcrp_entity *e);
 
 /* A sender reads in memory which buffers its peer has for what is to be sent; a receiver shows its
  * own there. True if the peer wants to be told of them. */
 bool ways_tend_credit(struct zcrp_entity *e);
-
-/* Lands some of the messages that have come as a whole, or declines them. False: there are none.
- * Locked, while nobody receives. */
-bool ways_land_wholes(struct zcrp_entity *e);
 
 /* Does a sender's peer show the buffer that is needed next? */
 bool ways_find_credit(const struct zcrp_entity *e);
@@ -60,6 +57,10 @@ void ways_look_late(struct zcrp_entity *e);
 
 /* Says in the memory of this half that nobody looks there. False if there is something already. */
 bool ways_say_asleep(struct zcrp_entity *e);
+
+/* Somebody waits for a sender's messages from now on: those that the peer has read by now end, and
+ * it says when others have. */
+void ways_say_awaited(struct zcrp_entity *e);
 
 void ways_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats);
 

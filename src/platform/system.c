@@ -50,9 +50,10 @@ instant clock_tick(void)
 
 instant clock_deadline(int64_t timeout_ns)
 {
+    if (timeout_ns < 0)
+        return NEVER;
     instant now = clock_now();
-
-    return timeout_ns < 0 || timeout_ns >= NEVER - now ? NEVER : now + timeout_ns;
+    return timeout_ns >= NEVER - now ? NEVER : now + timeout_ns;
 }
 
 instant clock_date(void)

@@ -124,9 +124,14 @@ void bell_leave(void)
     atomic_fetch_sub(&bell.listeners, 1);
 }
 
+bool bell_is_heard(void)
+{
+    return atomic_load(&bell.listeners) > 0;
+}
+
 void bell_ring(void)
 {
-    if (atomic_load(&bell.listeners) == 0)
+    if (!bell_is_heard())
         return;
     atomic_fetch_add(&bell.rings, 1);
     futex_wake_all(&bell.rings);

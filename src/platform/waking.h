@@ -80,6 +80,9 @@ uint32_t bell_listen(void);
  * (NEVER: no limit). False once the deadline has passed. Signals do not end the wait. */
 bool bell_wait(uint32_t *heard, instant deadline);
 
+/* Does anybody listen? Sequentially consistent. */
+bool bell_is_heard(void);
+
 void bell_leave(void);
 
 /* Wakes all who listen. One atomic load when nobody does. Cannot fail; a signal handler may call

@@ -354,6 +354,11 @@ bool transport_reap(struct transport *t, struct released *released)
     return t->shm != NULL && t->is_sender && !t->is_out_meeting && shm_reap(t->shm, released);
 }
 
+uint32_t transport_reap_wholes(struct transport *t, uint32_t most, uint64_t *first)
+{
+    return transport_has_wholes(t) && !t->is_out_meeting ? shm_reap_wholes(t->shm, most, first) : 0;
+}
+
 bool transport_take_back(struct transport *t, uint64_t message, struct released *released)
 {
     return t->shm != NULL && t->is_sender && shm_take_back(t->shm, message, released);
@@ -602,11 +607,26 @@ bool transport_look_late(struct transport *t)
 
 bool transport_say_asleep(struct transport *t)
 {
+    t->is_idle = false;
     return t->is_late || !transport_is_memory(t) || shm_say_asleep(t->shm);
+}
+
+bool transport_say_idle(struct transport *t)
+{
+    t->is_idle = t->is_sender && transport_is_memory(t) && shm_say_idle(t->shm);
+    return t->is_idle || !t->is_sender || !transport_is_memory(t);
+}
+
+void transport_say_awaited(struct transport *t)
+{
+    if (t->is_idle && transport_is_memory(t))
+        shm_say_awaited(t->shm);
+    t->is_idle = false;
 }
 
 bool transport_say_awake(struct transport *t)
 {
+    t->is_idle = false;
     if (transport_is_memory(t))
         shm_say_awake(t->shm);
     return transport_is_memory(t);

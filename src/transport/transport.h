@@ -60,6 +60,7 @@ struct transport {
     bool is_out_meeting;       /* (m) a thread asks the system about it: transport_meet */
     bool is_pushing;           /* (m) a thread pushes */
     bool is_late;              /* (m) see transport_look_late */
+    bool is_idle;              /* (m) somebody has said so, and nobody that it is not */
     bool must_wake_peer;       /* (tx) the peer sleeps */
     _Atomic bool has_pushed;   /* (a) since its waiter slept last */
     instant found;             /* (m) when DRAINING began */
@@ -197,6 +198,10 @@ void transport_wake_peer(struct transport *t);
 /* The next unit or whole message that the receiver does not read any more. Locked. False: there is
  * none. */
 bool transport_reap(struct transport *t, struct released *released);
+
+/* Messages that went as a whole, which the receiver has, and that are all there is to reap before
+ * them: as many as have numbers that count on from `*first`, `most` at most. How many. Locked. */
+uint32_t transport_reap_wholes(struct transport *t, uint32_t most, uint64_t *first);
 
 /* Revokes a unit of the message, or all of it if it went as a whole; or of any, or any that went
  * as a whole. It does not count, unless the receiver has it. Locked. False: there is none. */
@@ -345,6 +350,11 @@ bool transport_look_late(struct transport *t);
 /* Says in memory that no thread polls it from now on, so that the peer sends a wake-up. False if
  * there is something already. */
 bool transport_say_asleep(struct transport *t);
+
+/* The same, but messages of a sender's that went as a whole may end meanwhile, because nobody waits
+ * for that. Whoever does later says so, and looks for those that have. Locked. */
+bool transport_say_idle(struct transport *t);
+void transport_say_awaited(struct transport *t);
 
 /* Says that a thread polls memory again. True if there is memory. */
 bool transport_say_awake(struct transport *t);

@@ -166,6 +166,21 @@ static bool is_answered(const struct host_receiver *h)
     return h->expected == h->user.begun && receiver_offer(h->core, &size);
 }
 
+/* It is shown to the sender at once, if that is possible. */
+static bool post_shown(struct host_receiver *h, struct entry *entry)
+{
+    struct credit credit = {.size = entry->size, .user = entry};
+    if (!h->memory->is_here || !h->has_credit ||
+        chance_one_in(&h->scene->random, DECLINED_ONE_IN) ||
+        !receiver_next_credit(h->core, WHOLE_RING_CREDIT, h->scene->now, &credit.in_session) ||
+        !receiver_post_shown(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
+                             &entry->number))
+        return false;
+    if (whole_ring_show(h->memory, &credit))
+        receiver_call(h->core);
+    return true;
+}
+
 static void post(struct host_receiver *h)
 {
     struct entry *entry;
@@ -175,7 +190,8 @@ static void post(struct host_receiver *h)
         if (expects(h, entry) && !is_answered(h))
             return;
         make_buffer(h, entry);
-        if (!receiver_post(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
+        if (!post_shown(h, entry) &&
+            !receiver_post(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
                            &entry->number)) {
             h->user.next_at = h->scene->now + MILLISECOND;
             return;
@@ -264,21 +280,25 @@ static void adopt_session(struct host_receiver *h)
     h->session = h->said;
 }
 
+static void end(struct host_receiver *h, const struct event *event)
+{
+    struct entry *entry = event->user;
+    scene_expect(h->scene, !h->is_plan_out, "an event while a plan is out");
+    scene_expect(h->scene, shadow_is_intact(&entry->shadow),
+                 "message %" PRIu32 " was touched where it had arrived", entry->index);
+    user_on_event(&h->user, event);
+    if (event->outcome == OUTCOME_OK)
+        expect_content(h, entry);
+    if (ends_session(event->outcome) && entry->index >= h->session_first)
+        h->session_first = entry->index + 1;
+    shadow_poison(&entry->shadow);
+}
+
 static void drain(struct host_receiver *h)
 {
     struct event event;
-    while (!h->scene->has_failed && receiver_event(h->core, &event)) {
-        struct entry *entry = event.user;
-        scene_expect(h->scene, !h->is_plan_out, "an event while a plan is out");
-        scene_expect(h->scene, shadow_is_intact(&entry->shadow),
-                     "message %" PRIu32 " was touched where it had arrived", entry->index);
-        user_on_event(&h->user, &event);
-        if (event.outcome == OUTCOME_OK)
-            expect_content(h, entry);
-        if (ends_session(event.outcome) && entry->index >= h->session_first)
-            h->session_first = entry->index + 1;
-        shadow_poison(&entry->shadow);
-    }
+    while (!h->scene->has_failed && receiver_event(h->core, &event))
+        end(h, &event);
     adopt_session(h);
     for (; h->fini_next + KEPT < h->user.oldest; h->fini_next++) {
         struct shadow *shadow = &h->user.entry[h->fini_next].shadow;
@@ -305,8 +325,10 @@ static void end_whole(struct host_receiver *h, enum whole_use use, const struct 
         receiver_whole_revoked(h->core, place->number, size);
         return;
     }
+    struct event event;
     shadow_on_arrived(&entry->shadow, 0, size);
-    receiver_whole_landed(h->core, place->number, size);
+    if (receiver_whole_ends(h->core, place->number, size, &event))
+        end(h, &event);
 }
 
 static void copy_later(struct host_receiver *h, const struct element *e,

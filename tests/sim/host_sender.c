@@ -59,14 +59,49 @@ static bool is_gone(const struct host_sender *h)
     return h->scene->now >= h->user.habits->stop_at;
 }
 
+/* ---- the end of a message */
+
+/* The kernel may not read what is the user's again. */
+static void expect_not_in_flight(struct host_sender *h, const struct entry *entry)
+{
+    for (int f = 0; f < FLIGHTS; f++) {
+        const struct flight *flight = &h->flight[f];
+        for (uint32_t i = 0; flight->is_up && i < flight->burst.datagrams; i++) {
+            const struct iovec *data = &flight->burst.iov[2 * i];
+            bool is_read =
+                data->iov_len > 0 && shadow_meets(&entry->shadow, data->iov_base, data->iov_len);
+            scene_expect(h->scene, !is_read, "message %" PRIu32 " ended in flight", entry->index);
+        }
+    }
+}
+
+static void end(struct host_sender *h, const struct event *event)
+{
+    struct entry *entry = event->user;
+    expect_not_in_flight(h, entry);
+    user_on_event(&h->user, event);
+    shadow_poison(&entry->shadow);
+}
+
 /* ---- memory */
+
+/* It may be over with that. */
+static void arrive(struct host_sender *h, uint64_t number)
+{
+    void *user;
+    if (sender_wholes_arrived(h->core, h->scene->now, number, 1, &user) == 0)
+        return;
+    const struct entry *entry = user;
+    const struct event event = {.user = user, .length = entry->size, .outcome = OUTCOME_OK};
+    end(h, &event);
+}
 
 static void release(struct host_sender *h, uint64_t number, bool has_arrived)
 {
     scene_tell(h->scene, NAME, "= message %" PRIu64 " %s", number,
                has_arrived ? "arrived as a whole" : "came back");
     if (has_arrived)
-        sender_whole_arrived(h->core, h->scene->now, number);
+        arrive(h, number);
     else
         sender_whole_came_back(h->core, h->scene->now, number);
 }
@@ -85,7 +120,7 @@ static bool lacks_shown_buffer(struct host_sender *h, uint64_t *next, uint64_t *
            whole_ring_find_credit(h->memory, *next, size);
 }
 
-static void put(struct host_sender *h, const struct whole *whole)
+static void put_in_memory(struct host_sender *h, const struct whole *whole)
 {
     const struct entry *entry = whole->user;
     uint32_t session = sender_pairing(h->core).session;
@@ -95,6 +130,11 @@ static void put(struct host_sender *h, const struct whole *whole)
             (struct beginning){session, entry->index - (number - h->config.first_message)};
     scene_tell(h->scene, NAME, "> message %" PRIu32 " as a whole", entry->index);
     whole_ring_put(h->memory, whole);
+}
+
+static void put(struct host_sender *h, const struct whole *whole)
+{
+    put_in_memory(h, whole);
     sender_put_whole(h->core, whole);
 }
 
@@ -122,12 +162,32 @@ static void make_message(struct host_sender *h, struct entry *entry)
     content_fill(entry->shadow.bytes, entry->size, entry->index);
 }
 
+/* As a whole at once, if that is possible. */
+static bool submit_whole(struct host_sender *h, struct entry *entry)
+{
+    struct whole whole = {.user = entry, .buffer = entry->shadow.bytes, .size = entry->size};
+    uint64_t posted;
+    if (!h->memory->is_here || whole.size > WHOLE_RING_MOST || !whole_ring_has_room(h->memory) ||
+        chance_one_in(&h->scene->random, UNITS_ONE_IN) ||
+        !sender_next_whole(h->core, &whole, &posted))
+        return false;
+    if (posted == SENDER_UNKNOWN && !whole_ring_find_credit(h->memory, whole.in_session, &posted))
+        return false;
+    if (posted >= SENDER_UNKNOWN || whole.size > posted)
+        return false;
+    entry->number = whole.number;
+    put_in_memory(h, &whole);
+    sender_submit_whole(h->core, &whole, posted);
+    return true;
+}
+
 static void submit(struct host_sender *h)
 {
     struct entry *entry;
     while ((entry = user_wants(&h->user)) != NULL) {
         make_message(h, entry);
-        if (!sender_submit(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
+        if (!submit_whole(h, entry) &&
+            !sender_submit(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
                            &entry->number)) {
             h->user.next_at = h->scene->now + MILLISECOND;
             return;
@@ -151,29 +211,11 @@ static void cancel(struct host_sender *h)
     }
 }
 
-/* The kernel may not read what is the user's again. */
-static void expect_not_in_flight(struct host_sender *h, const struct entry *entry)
-{
-    for (int f = 0; f < FLIGHTS; f++) {
-        const struct flight *flight = &h->flight[f];
-        for (uint32_t i = 0; flight->is_up && i < flight->burst.datagrams; i++) {
-            const struct iovec *data = &flight->burst.iov[2 * i];
-            bool is_read =
-                data->iov_len > 0 && shadow_meets(&entry->shadow, data->iov_base, data->iov_len);
-            scene_expect(h->scene, !is_read, "message %" PRIu32 " ended in flight", entry->index);
-        }
-    }
-}
-
 static void drain(struct host_sender *h)
 {
     struct event event;
-    while (!h->scene->has_failed && sender_event(h->core, &event)) {
-        struct entry *entry = event.user;
-        expect_not_in_flight(h, entry);
-        user_on_event(&h->user, &event);
-        shadow_poison(&entry->shadow);
-    }
+    while (!h->scene->has_failed && sender_event(h->core, &event))
+        end(h, &event);
     while (h->fini_next + KEPT < h->user.oldest)
         shadow_fini(&h->user.entry[h->fini_next++].shadow);
 }

@@ -78,6 +78,20 @@ void messages_in_end(struct messages_in *m, struct message_in *message, enum out
     release(m, message);
 }
 
+bool messages_in_finish(struct messages_in *m, struct message_in *message, uint64_t length,
+                        struct event *event)
+{
+    CHECK(message->state == MESSAGE_IN_POSTED);
+    if (m->ready > 0 || message->scribbled > 0 || message->missing.bytes < message->size)
+        return false;
+    *event = (struct event){.user = message->user, .length = length, .outcome = OUTCOME_OK};
+    missing_close(&m->missing, &message->missing);
+    message->state = MESSAGE_IN_FREE;
+    if (message->number == m->base)
+        advance(m);
+    return true;
+}
+
 void messages_in_withdraw(struct messages_in *m, struct message_in *message, enum outcome outcome)
 {
     CHECK(message->state == MESSAGE_IN_POSTED);

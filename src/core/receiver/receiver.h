@@ -208,6 +208,9 @@ void receiver_whole_end(struct receiver *r);
 void receiver_whole_landed(struct receiver *r, uint64_t number, uint64_t size);
 void receiver_whole_revoked(struct receiver *r, uint64_t number, uint64_t size);
 
+/* As receiver_whole_landed. True: the message is over, and this is its event. */
+bool receiver_whole_ends(struct receiver *r, uint64_t number, uint64_t size, struct event *event);
+
 /* Some have landed, which is a sign of life. */
 void receiver_on_wholes(struct receiver *r, instant now);
 
@@ -227,6 +230,17 @@ bool receiver_set_credit(struct receiver *r, bool has_credit);
 /* The next buffer that was not announced, which counts as announced from now on; false if there is
  * none, or it is `most` messages or more behind the oldest. */
 bool receiver_publish(struct receiver *r, uint64_t most, struct credit *credit);
+
+/* May a buffer that is posted now be shown to the sender at once, and nobody has to be told of it
+ * who looks what is due by `looked_at`? Then `*in_session` is its message's number there. Not with
+ * `most` messages or more posted. O(1). */
+bool receiver_next_credit(const struct receiver *r, uint64_t most, instant looked_at,
+                          uint64_t *in_session);
+
+/* Posts that buffer: as receiver_post, and receiver_publish. False: there is no room. `now` may be
+ * some milliseconds late. */
+bool receiver_post_shown(struct receiver *r, instant now, void *user, uint8_t *buffer,
+                         uint64_t size, uint64_t *number);
 
 /* The sender has something to send and no buffer: it is asked for all that it may not know of, with
  * the next take, or as soon as something is due. */

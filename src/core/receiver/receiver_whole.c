@@ -51,6 +51,14 @@ static struct message_in *find_posted(struct receiver *r, uint64_t number)
     return message;
 }
 
+static void count_landed(struct receiver *r, uint64_t number, uint64_t size)
+{
+    r->session.has_units = true;
+    r->session.known = greater(r->session.known, number + 1);
+    r->counters.wholes++;
+    r->counters.bytes += size;
+}
+
 /* Where something of it had come before, that may lie behind its end. */
 void receiver_whole_landed(struct receiver *r, uint64_t number, uint64_t size)
 {
@@ -60,10 +68,18 @@ void receiver_whole_landed(struct receiver *r, uint64_t number, uint64_t size)
     message->is_length_known = true;
     message->length = size;
     messages_in_end(&r->messages, message, OUTCOME_OK);
-    r->session.has_units = true;
-    r->session.known = greater(r->session.known, number + 1);
-    r->counters.wholes++;
-    r->counters.bytes += size;
+    count_landed(r, number, size);
+}
+
+bool receiver_whole_ends(struct receiver *r, uint64_t number, uint64_t size, struct event *event)
+{
+    struct message_in *message = find_posted(r, number);
+    if (r->is_planned || r->is_held || !messages_in_finish(&r->messages, message, size, event)) {
+        receiver_whole_landed(r, number, size);
+        return false;
+    }
+    count_landed(r, number, size);
+    return true;
 }
 
 void receiver_whole_revoked(struct receiver *r, uint64_t number, uint64_t size)
@@ -74,7 +90,11 @@ void receiver_whole_revoked(struct receiver *r, uint64_t number, uint64_t size)
 
 void receiver_on_wholes(struct receiver *r, instant now)
 {
-    receiver_hear(r, now);
+    r->session.nonce = 0;
+    r->session.is_unheard = false;
+    r->timer.heard = now;
+    r->timer.requests = 0;
+    refusals_on_heard(&r->timer.refusals);
     receiver_timer_on_known(&r->timer, now, r);
 }
 
@@ -102,6 +122,38 @@ bool receiver_publish(struct receiver *r, uint64_t most, struct credit *credit)
         return true;
     }
     return false;
+}
+
+/* What is due by a sign of the peer's is due no earlier than this. */
+static instant signs_at(const struct receiver *r)
+{
+    return instant_earlier(r->timer.request, r->timer.heard + r->config.silence);
+}
+
+bool receiver_next_credit(const struct receiver *r, uint64_t most, instant looked_at,
+                          uint64_t *in_session)
+{
+    const struct messages_in *m = &r->messages;
+    if (!r->has_credit || !receiver_session_is_bound(&r->session) || r->phase != RECEIVER_OPEN ||
+        r->session.requested != m->next || m->next - m->base >= lesser(most, m->capacity) ||
+        looked_at > signs_at(r) || r->timer.refusals.is_doubted)
+        return false;
+    *in_session = m->next - r->session.message_base;
+    return true;
+}
+
+bool receiver_post_shown(struct receiver *r, instant now, void *user, uint8_t *buffer,
+                         uint64_t size, uint64_t *number)
+{
+    bool was_idle = messages_in_is_idle(&r->messages);
+    struct message_in *message = messages_in_add(&r->messages, user, buffer, size);
+    if (message == NULL)
+        return false;
+    *number = message->number;
+    r->session.requested = r->messages.next;
+    if (was_idle)
+        receiver_timer_on_outstanding(&r->timer, now);
+    return true;
 }
 
 void receiver_call(struct receiver *r)

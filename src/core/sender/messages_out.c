@@ -1,6 +1,7 @@
 #include "messages_out.h"
 
 #include "core/check.h"
+#include "core/number.h"
 #include "core/wire/control.h"
 
 static struct message_out *slot(const struct messages_out *m, uint64_t number)
@@ -102,6 +103,30 @@ static void extend_requested(struct messages_out *m)
     while (m->requested - m->base < posted_capacity(m) &&
            posted_at(m, m->requested) != POSTED_UNKNOWN)
         m->requested++;
+}
+
+bool messages_out_is_next(const struct messages_out *m, uint64_t *posted)
+{
+    if (m->requested < m->next || m->next - m->base >= m->capacity)
+        return false;
+    *posted = posted_at(m, m->next);
+    return true;
+}
+
+struct message_out *messages_out_add_whole(struct messages_out *m, void *user,
+                                           const uint8_t *buffer, uint64_t size, uint64_t posted)
+{
+    struct message_out *message = messages_out_add(m, user, buffer, size);
+    CHECK(message != NULL);
+    message->cut = size;
+    message->units_out = 1;
+    message->is_cut = message->is_whole = true;
+    if (message->number >= m->announced) {
+        reach(m, message->number);
+        *posted_slot(m, message->number) = posted;
+    }
+    m->requested = greater(m->requested, m->next);
+    return message;
 }
 
 bool messages_out_announce(struct messages_out *m, uint64_t number, uint64_t size)
@@ -240,6 +265,26 @@ bool messages_out_take_event(struct messages_out *m, struct event *event)
     message->is_told = true;
     release(m, message);
     return true;
+}
+
+uint32_t messages_out_finish(struct messages_out *m, uint64_t number, uint32_t count, void *user[],
+                             uint64_t *bytes)
+{
+    uint32_t done = 0;
+    *bytes = 0;
+    for (; done < count && m->ready == 0; done++) {
+        struct message_out *message = messages_out_find_for(m, number + done, false);
+        if (message == NULL || !message->is_whole || message->pins > 0)
+            break;
+        user[done] = message->user;
+        *bytes += message->size;
+        message->state = MESSAGE_OUT_FREE;
+    }
+    m->live -= done;
+    m->open -= done;
+    advance(m);
+    extend_requested(m);
+    return done;
 }
 
 bool messages_out_is_idle(const struct messages_out *m)

@@ -90,6 +90,22 @@ struct message_out *messages_out_find_for(struct messages_out *m, uint64_t numbe
 struct message_out *messages_out_add(struct messages_out *m, void *user, const uint8_t *buffer,
                                      uint64_t size);
 
+/* As messages_out_add, of a message whose only unit is out, as a whole, to a buffer of `posted`
+ * bytes: which follows on those that are known (messages_out_is_next). */
+struct message_out *messages_out_add_whole(struct messages_out *m, void *user,
+                                           const uint8_t *buffer, uint64_t size, uint64_t posted);
+
+/* Do all messages below `next` have a known buffer, and is there room for that, and what is known
+ * of its buffer? `*posted` may be POSTED_UNKNOWN. */
+bool messages_out_is_next(const struct messages_out *m, uint64_t *posted);
+
+/* `count` messages from `number` on, each out as a whole, have arrived and are over, and their
+ * users are told at once: as messages_out_on_arrived and messages_out_take_event. How many, and
+ * their bytes together: fewer, if another event is to be told before one, it is over, or something
+ * still reads it. */
+uint32_t messages_out_finish(struct messages_out *m, uint64_t number, uint32_t count, void *user[],
+                             uint64_t *bytes);
+
 /* The receiver's buffer for `number` has `size` bytes, or REQUEST_WITHDRAWN. True if that is news;
  * numbers that are over, or too far ahead, are none. */
 bool messages_out_announce(struct messages_out *m, uint64_t number, uint64_t size);

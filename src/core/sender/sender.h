@@ -187,6 +187,16 @@ bool sender_whole(struct sender *s, uint32_t most, struct whole *whole);
 /* That message goes so; its buffer is not read any more. */
 void sender_put_whole(struct sender *s, const struct whole *whole);
 
+/* May a message that is submitted now go as a whole at once? Then `*whole` has its numbers, and
+ * `*posted` the size of the buffer that the receiver has for it, or SENDER_UNKNOWN. Larger is only
+ * a buffer that was withdrawn. False if anything else is to be done first. O(1). */
+#define SENDER_UNKNOWN (UINT64_MAX - 1)
+bool sender_next_whole(struct sender *s, struct whole *whole, uint64_t *posted);
+
+/* Submits that message, whose user, buffer and size `whole` has by now, to a buffer of `posted`
+ * bytes, which are enough: it goes so. As sender_submit and sender_put_whole. */
+void sender_submit_whole(struct sender *s, const struct whole *whole, uint64_t posted);
+
 /* Somebody copies its bytes, for which it stays out until sender_let_go. Then: is it out as a whole
  * still? Not if it was cancelled or failed meanwhile. */
 void sender_pin_whole(struct sender *s, uint64_t number);
@@ -195,6 +205,12 @@ bool sender_is_whole(struct sender *s, uint64_t number);
 /* The receiver has taken it; or it comes back. Nothing happens if it is over meanwhile. */
 void sender_whole_arrived(struct sender *s, instant now, uint64_t number);
 void sender_whole_came_back(struct sender *s, instant now, uint64_t number);
+
+/* The receiver has taken `count` of them, from `number` on. They are over; each one's user is to be
+ * told now, and its length is what it was submitted with. How many: the others count as arrived,
+ * and what becomes of them is an event. */
+uint32_t sender_wholes_arrived(struct sender *s, instant now, uint64_t number, uint32_t count,
+                               void *user[]);
 
 /* Credit: the receiver has a buffer of `size` for the message of this number in the session. False
  * if it is too far ahead to be kept. */

@@ -23,6 +23,31 @@ void sender_put_whole(struct sender *s, const struct whole *whole)
     s->counters.wholes++;
 }
 
+_Static_assert(SENDER_UNKNOWN == POSTED_UNKNOWN && SENDER_UNKNOWN < REQUEST_WITHDRAWN,
+               "as the table of messages says it");
+
+bool sender_next_whole(struct sender *s, struct whole *whole, uint64_t *posted)
+{
+    const struct messages_out *m = &s->messages;
+    bool is_usual = s->phase == SENDER_OPEN && s->ended == OUTCOME_OK &&
+                    sender_session_is_paired(&s->session) && s->recovery.to_send.count == 0 &&
+                    (s->config.stays || m->open > 0);
+    if (!is_usual || !messages_out_is_next(m, posted) ||
+        (s->recovery.to_send.cursor < m->next && !units_to_send_is_done(&s->recovery.to_send)))
+        return false;
+    whole->number = m->next;
+    whole->in_session = m->next - s->session.message_base;
+    return true;
+}
+
+void sender_submit_whole(struct sender *s, const struct whole *whole, uint64_t posted)
+{
+    (void)messages_out_add_whole(&s->messages, whole->user, whole->buffer, whole->size, posted);
+    s->recovery.to_send.cursor = s->messages.next;
+    s->session.has_sent = true;
+    s->counters.wholes++;
+}
+
 void sender_pin_whole(struct sender *s, uint64_t number)
 {
     messages_out_pin(messages_out_find(&s->messages, number), 1);
@@ -43,6 +68,21 @@ void sender_whole_arrived(struct sender *s, instant now, uint64_t number)
     recovery_whole_arrived(&s->recovery, number);
     sender_timer_on_progress(&s->timer, now);
     sender_finish(s);
+}
+
+uint32_t sender_wholes_arrived(struct sender *s, instant now, uint64_t number, uint32_t count,
+                               void *user[])
+{
+    uint64_t bytes = 0;
+    uint32_t done = s->phase != SENDER_OPEN
+                        ? 0
+                        : messages_out_finish(&s->messages, number, count, user, &bytes);
+    s->counters.bytes += bytes;
+    if (done > 0)
+        sender_timer_on_progress(&s->timer, now);
+    for (uint32_t i = done; i < count; i++)
+        sender_whole_arrived(s, now, number + i);
+    return done;
 }
 
 /* It is waited for from now on, as if it had just been submitted. */

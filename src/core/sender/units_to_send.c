@@ -113,6 +113,11 @@ struct message_out *units_to_send_whole(struct units_to_send *u, uint32_t max)
     return is_whole ? message : NULL;
 }
 
+bool units_to_send_is_done(struct units_to_send *u)
+{
+    return u->count == 0 && next_to_cut(u) == NULL && u->cursor == u->messages->next;
+}
+
 bool units_to_send_is_part(const struct units_to_send *u, const struct fragment *head)
 {
     return head->is_repeat && head->length < oldest_repeat(u)->length;

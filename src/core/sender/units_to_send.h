@@ -56,6 +56,9 @@ bool units_to_send_head(struct units_to_send *u, uint32_t max, struct fragment *
  * `max` bytes; else NULL. */
 struct message_out *units_to_send_whole(struct units_to_send *u, uint32_t max);
 
+/* Has every message been cut? The cursor moves on to there. */
+bool units_to_send_is_done(struct units_to_send *u);
+
 /* True if this head is only a part of the oldest repeat, which was cut when units were larger; so
  * the rest stays when it is taken. */
 bool units_to_send_is_part(const struct units_to_send *u, const struct fragment *head);

@@ -53,6 +53,11 @@ bool control_ring_take_sleep(struct control_ring_place *p)
     return control_ring_has_sleeper(p) && atomic_exchange(&p->ring->is_asleep, 0) != 0;
 }
 
+bool control_ring_take_waiter(struct control_ring_place *p)
+{
+    return atomic_load(&p->ring->is_asleep) == CONTROL_ASLEEP && control_ring_take_sleep(p);
+}
+
 bool control_ring_has(const struct control_ring_place *p)
 {
     return atomic_load(&slot_of(p, 0)->bytes) != 0;
@@ -71,13 +76,30 @@ size_t control_ring_take(struct control_ring_place *p, uint8_t *buffer)
     return bytes;
 }
 
-bool control_ring_say_asleep(struct control_ring_place *p)
+static bool say(struct control_ring_place *p, enum control_sleep how)
 {
-    atomic_store(&p->ring->is_asleep, 1);
+    atomic_store(&p->ring->is_asleep, how);
     if (!control_ring_has(p))
         return true;
     control_ring_say_awake(p);
     return false;
+}
+
+bool control_ring_say_asleep(struct control_ring_place *p)
+{
+    return say(p, CONTROL_ASLEEP);
+}
+
+bool control_ring_say_idle(struct control_ring_place *p)
+{
+    return say(p, CONTROL_IDLE);
+}
+
+void control_ring_say_awaited(struct control_ring_place *p)
+{
+    uint32_t idle = CONTROL_IDLE;
+
+    (void)atomic_compare_exchange_strong(&p->ring->is_asleep, &idle, CONTROL_ASLEEP);
 }
 
 void control_ring_say_awake(struct control_ring_place *p)

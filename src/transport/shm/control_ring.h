@@ -27,9 +27,17 @@ struct control_slot {
     uint8_t part[CONTROL_PART];
 };
 
+/* How the reader says that it sleeps. */
+enum control_sleep {
+    CONTROL_AWAKE,
+    CONTROL_ASLEEP, /* whatever happens wakes it */
+    CONTROL_IDLE, /* the same, but not that messages have ended which went as a whole: nobody waits
+                     for them, so their user, who is busy, finds out when it waits */
+};
+
 /* In the shared memory. */
 struct control_ring {
-    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be woken */
+    _Alignas(64) _Atomic uint32_t is_asleep; /* enum control_sleep */
     struct control_slot slot[CONTROL_SLOTS];
 };
 
@@ -50,6 +58,9 @@ bool control_ring_has_sleeper(const struct control_ring_place *p);
 /* Is the reader asleep, and to be woken? Once: it says it anew. */
 bool control_ring_take_sleep(struct control_ring_place *p);
 
+/* The same where messages have ended that went as a whole: not if it is IDLE. */
+bool control_ring_take_waiter(struct control_ring_place *p);
+
 /* Is there one to be read? */
 bool control_ring_has(const struct control_ring_place *p);
 
@@ -59,6 +70,10 @@ size_t control_ring_take(struct control_ring_place *p, uint8_t *buffer);
 /* The reader says that it sleeps, and wants to be woken. False if there is something to read: then
  * it says that it is awake. */
 bool control_ring_say_asleep(struct control_ring_place *p);
+bool control_ring_say_idle(struct control_ring_place *p);
+
+/* If it is IDLE it is ASLEEP from now on, also for what has ended before: so look for that. */
+void control_ring_say_awaited(struct control_ring_place *p);
 void control_ring_say_awake(struct control_ring_place *p);
 
 #endif

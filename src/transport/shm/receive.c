@@ -298,7 +298,7 @@ bool shm_end_whole(struct shm *n, bool is_taken)
 
 bool shm_must_tell(struct shm *n)
 {
-    return shm_is_here(n) && control_ring_take_sleep(&n->in->control);
+    return shm_is_here(n) && control_ring_take_waiter(&n->in->control);
 }
 
 bool shm_show_credit(struct shm *n, uint64_t in_session, uint64_t size)

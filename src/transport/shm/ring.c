@@ -1,6 +1,7 @@
 #include "ring.h"
 
 #include "core/check.h"
+#include "core/number.h"
 #include "core/receiver/landing.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ bool ring_offer(struct ring_writer *w, const struct ring_note *note,
     if (record->is_whole) /* another thread may offer units beside one that reaps */
         w->wholes++;
     atomic_store(&slot->state, RING_OFFERED);
-    atomic_store(&w->head, head + 1);
+    atomic_store_explicit(&w->head, head + 1, memory_order_release);
     return atomic_load(&w->ring->is_asleep) != 0 && atomic_exchange(&w->ring->is_asleep, 0) != 0;
 }
 
@@ -84,9 +85,32 @@ bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped)
                                    .has_faulted = state == RING_FAULTED};
     if (record->is_whole)
         w->wholes--;
-    atomic_store(&slot->state, RING_EMPTY);
-    atomic_store(&w->reaped, number + 1);
+    store(&slot->state, RING_EMPTY);
+    atomic_store_explicit(&w->reaped, number + 1, memory_order_release);
     return true;
+}
+
+uint32_t ring_reap_wholes(struct ring_writer *w, uint32_t most, struct ring_reaped *reaped)
+{
+    uint64_t first = atomic_load_explicit(&w->reaped, memory_order_relaxed);
+    uint64_t notes = lesser(most, lesser(w->wholes, atomic_load(&w->head) - first));
+    uint64_t owner = record_of(w, first)->owner;
+    uint32_t count = 0;
+
+    for (; count < notes; count++) {
+        const struct ring_record *record = record_of(w, first + count);
+        struct ring_slot *slot = slot_at(w->ring, first + count);
+        if (!record->is_whole || record->is_pinned || record->owner != owner + count ||
+            atomic_load_explicit(&slot->state, memory_order_acquire) != RING_DONE)
+            break;
+        store(&slot->state, RING_EMPTY);
+        reaped->staged = record->staged;
+    }
+    reaped->owner = owner;
+    w->wholes -= count;
+    if (count > 0)
+        atomic_store_explicit(&w->reaped, first + count, memory_order_release);
+    return count;
 }
 
 /* The slot is looked at last: the reader writes there. */

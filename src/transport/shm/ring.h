@@ -132,6 +132,11 @@ struct ring_reaped {
 /* The oldest note, if the reader is done with it. By one thread at a time; another may offer. */
 bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped);
 
+/* As many of the oldest as are of whole messages that the reader has taken, and whose owners count
+ * on from the first one's: `most` at most. How many; then `*reaped` is of the first, but `staged`
+ * of the last. */
+uint32_t ring_reap_wholes(struct ring_writer *w, uint32_t most, struct ring_reaped *reaped);
+
 /* Is the oldest note of a whole message, and is the reader done with it? By the thread that reaps.
  */
 bool ring_has_whole_to_reap(const struct ring_writer *w);

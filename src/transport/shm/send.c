@@ -227,6 +227,20 @@ bool shm_reap(struct shm *n, struct released *released)
     return false;
 }
 
+uint32_t shm_reap_wholes(struct shm *n, uint32_t most, uint64_t *owner)
+{
+    struct shm_writer *out = n->out;
+    struct ring_reaped reaped;
+    uint32_t count = ring_reap_wholes(&out->ring, most, &reaped);
+
+    if (count == 0)
+        return 0;
+    *owner = reaped.owner;
+    atomic_store_explicit(&out->still_since, NEVER, memory_order_relaxed);
+    atomic_store_explicit(&out->staging.tail, reaped.staged, memory_order_release);
+    return count;
+}
+
 bool shm_take_back(struct shm *n, uint64_t message, struct released *released)
 {
     struct ring_revoked revoked;

@@ -106,6 +106,17 @@ bool shm_say_asleep(struct shm *n)
     return false;
 }
 
+bool shm_say_idle(struct shm *n)
+{
+    return !shm_is_here(n) || control_ring_say_idle(&n->out->control);
+}
+
+void shm_say_awaited(struct shm *n)
+{
+    if (shm_is_here(n))
+        control_ring_say_awaited(&n->out->control);
+}
+
 void shm_say_awake(struct shm *n)
 {
     if (!shm_is_here(n))

@@ -128,6 +128,10 @@ enum channel_verdict shm_send(struct shm *n, const struct burst *b, uint32_t *se
  * receiver has taken or declined it. False if there is none. */
 bool shm_reap(struct shm *n, struct released *released);
 
+/* As many whole messages, the oldest, as the receiver has taken, and that are all there is to reap
+ * before them, whose owners count on from `*owner`; `most` at most. How many. */
+uint32_t shm_reap_wholes(struct shm *n, uint32_t most, uint64_t *owner);
+
 /* Revokes a unit of this message, or of any (SHM_ANY), that was held, or the whole message, or
  * any whole one (SHM_ANY_WHOLE): if the receiver has not read it by now, it does not count. False
  * if there is none. */
@@ -216,6 +220,11 @@ bool shm_reply(struct shm *n, const struct burst *b, bool *wakes);
 /* Whoever reads says that it sleeps, and wants to be woken: false if there is something to read. */
 bool shm_say_asleep(struct shm *n);
 void shm_say_awake(struct shm *n);
+
+/* A sender that nobody waits for says so: the end of whole messages does not wake it. Or somebody
+ * waits from now on: then look for those that have ended (control_ring.h). */
+bool shm_say_idle(struct shm *n);
+void shm_say_awaited(struct shm *n);
 
 /* A descriptor that is readable once the peer's process has ended; the caller closes it. -1: the
  * system does not say, this process may not look at the peer, or it has many descriptors open and

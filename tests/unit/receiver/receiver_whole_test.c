@@ -47,6 +47,51 @@ TEST(receiver_whole__lands)
         ck_assert_uint_eq(rig.buffer[0][i], 0x5A); /* the user's own */
 }
 
+/* The same, and the end needs no event, unless one is to be told before it. */
+TEST(receiver_whole_ends__without_an_event)
+{
+    struct whole_place place;
+    struct event event;
+
+    ck_assert_int_eq(receiver_whole(rig.r, 1, 100, &place), WHOLE_LANDS);
+    ck_assert(receiver_whole_ends(rig.r, place.number, 100, &event));
+    ck_assert_ptr_eq(event.user, place.user);
+    ck_assert_uint_eq(event.length, 100);
+    ck_assert_int_eq(event.outcome, OUTCOME_OK);
+    receiver_check(rig.r);
+    receiver_rig_expect_no_event();
+    expect_use(1, 100, WHOLE_OVER);
+    ck_assert_uint_eq(receiver_counters(rig.r)->wholes, 1);
+}
+
+TEST(receiver_whole_ends__in_its_turn)
+{
+    struct whole_place place;
+    struct event event;
+
+    ck_assert_int_eq(receiver_whole(rig.r, 1, 1, &place), WHOLE_LANDS);
+    ck_assert(receiver_cancel(rig.r, rig.now, 0));
+    ck_assert(!receiver_whole_ends(rig.r, place.number, 1, &event));
+    receiver_rig_expect_end(OUTCOME_CANCELLED);
+    ck_assert(receiver_event(rig.r, &event));
+    ck_assert_uint_eq(event.length, 1);
+    receiver_check(rig.r);
+}
+
+/* What lies behind its end is wiped. */
+TEST(receiver_whole_ends__with_what_came_before)
+{
+    struct whole_place place;
+    struct event event;
+
+    ck_assert_int_eq(receiver_whole(rig.r, 0, 10, &place), WHOLE_LANDS);
+    place.buffer[20] = 1;
+    receiver_whole_revoked(rig.r, place.number, 30);
+    ck_assert(!receiver_whole_ends(rig.r, place.number, 10, &event));
+    ck_assert(receiver_event(rig.r, &event));
+    ck_assert_uint_eq(place.buffer[20], 0);
+}
+
 /* Somebody else copies: no event leaves meanwhile, and what is cancelled by then does not land. */
 TEST(receiver_whole_begin__holds_events)
 {

@@ -145,6 +145,143 @@ TEST(sender_pin_whole__holds_its_event)
     sender_rig_expect_event(OUTCOME_OK, 20);
 }
 
+/* ---- the straight way: submitted and sent in one ---- */
+
+static const uint8_t bytes[2 * LARGE];
+
+/* A message of `size` may go at once; what is known of its buffer. */
+static bool may_go(struct whole *whole, uint64_t *posted)
+{
+    bool may = sender_next_whole(rig.s, whole, posted);
+
+    sender_check(rig.s);
+    return may;
+}
+
+static uint64_t go(uint64_t in_session, uint64_t size, void *user)
+{
+    struct whole whole = {.user = user, .buffer = bytes, .size = size};
+    uint64_t posted;
+
+    ck_assert(may_go(&whole, &posted));
+    ck_assert_uint_eq(whole.in_session, in_session);
+    sender_submit_whole(rig.s, &whole, posted == SENDER_UNKNOWN ? size : posted);
+    sender_check(rig.s);
+    return whole.number;
+}
+
+static void expect_may_not(void)
+{
+    struct whole whole;
+    uint64_t posted;
+
+    ck_assert(!may_go(&whole, &posted));
+}
+
+/* With one that waits for its turn in transit, for a sender that does not stay. */
+static void begin(void)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    put(0, 10);
+}
+
+TEST(sender_submit_whole__ends_without_an_event)
+{
+    void *user[3];
+    int first, second;
+
+    begin();
+    uint64_t number = go(1, 100, &first);
+    ck_assert_uint_eq(go(2, 0, &second), number + 1);
+    expect_none();
+    sender_rig_expect_nothing();
+    ck_assert_uint_eq(sender_wholes_arrived(rig.s, rig.now, number - 1, 3, user), 3);
+    sender_check(rig.s);
+    ck_assert_ptr_eq(user[1], &first);
+    ck_assert_ptr_eq(user[2], &second);
+    sender_rig_expect_no_event();
+    ck_assert_uint_eq(sender_counters(rig.s)->wholes, 3);
+    ck_assert_uint_eq(sender_counters(rig.s)->bytes, 110);
+}
+
+TEST(sender_submit_whole__comes_back_in_units)
+{
+    begin();
+    come_back(go(1, 100, NULL));
+    sender_rig_expect("1:0+64A 1:64+36LA");
+}
+
+/* What was named in a request is known, what comes later is not. */
+TEST(sender_next_whole__knows_buffers)
+{
+    struct whole whole;
+    uint64_t posted;
+
+    sender_rig_submit(10);
+    sender_rig_pair(3, 20);
+    put(0, 10);
+    ck_assert(may_go(&whole, &posted));
+    ck_assert_uint_eq(posted, 20);
+    (void)go(1, 20, NULL);
+    sender_rig_request(2, 1, REQUEST_WITHDRAWN);
+    ck_assert(may_go(&whole, &posted));
+    ck_assert_uint_gt(posted, SENDER_UNKNOWN);
+    sender_rig_submit(1);
+    sender_rig_expect_event(OUTCOME_PEER_CANCELLED, 0);
+}
+
+TEST(sender_next_whole__not_behind_what_waits)
+{
+    expect_may_not(); /* it is not paired */
+    begin();
+    sender_rig_submit(10);
+    expect_may_not(); /* that one has no buffer */
+    ck_assert(sender_credit(rig.s, 1, LARGE));
+    expect_may_not(); /* or was not sent */
+    put(1, 10);
+    come_back(go(2, 10, NULL));
+    expect_may_not(); /* one is to be repeated */
+    sender_rig_expect("2:0+10LA");
+    (void)go(3, 10, NULL);
+    sender_close(rig.s, rig.now);
+    expect_may_not();
+}
+
+/* For an idle sender that does not stay there are deadlines to be set. */
+TEST(sender_next_whole__not_the_first)
+{
+    sender_rig_pair(0, 0);
+    expect_may_not();
+}
+
+TEST(sender_next_whole__not_without_room)
+{
+    begin();
+    for (uint64_t i = 1; i < sender_rig_config().messages; i++)
+        (void)go(i, 1, NULL);
+    expect_may_not();
+}
+
+/* Each is told in its turn, and not while something reads it. */
+TEST(sender_wholes_arrived__behind_an_event)
+{
+    void *user[4];
+
+    begin();
+    uint64_t first = go(1, 1, &user[0]), second = go(2, 2, &user[1]);
+    ck_assert(sender_cancel(rig.s, rig.now, first - 1));
+    ck_assert_uint_eq(sender_wholes_arrived(rig.s, rig.now, first, 1, user), 0);
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
+    sender_rig_expect_event(OUTCOME_OK, 1);
+    sender_pin_whole(rig.s, second);
+    ck_assert_uint_eq(sender_wholes_arrived(rig.s, rig.now, second, 1, user), 0);
+    sender_rig_expect_no_event();
+    sender_let_go(rig.s, second);
+    sender_rig_expect_event(OUTCOME_OK, 2);
+    ck_assert_uint_eq(sender_wholes_arrived(rig.s, rig.now, second, 1, user), 0); /* over */
+}
+
 /* ---- coming back ---- */
 
 TEST(sender_whole__comes_back_in_units)

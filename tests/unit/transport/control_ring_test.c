@@ -104,6 +104,25 @@ TEST(control_ring_say_asleep__awake_again)
     ck_assert(!wakes);
 }
 
+/* The end of whole messages wakes nobody for whom nobody waits; a datagram does, and so does
+ * whatever ends once somebody waits. */
+TEST(control_ring_say_idle__only_what_matters_wakes)
+{
+    ck_assert(control_ring_say_idle(&reader));
+    ck_assert(control_ring_has_sleeper(&writer));
+    ck_assert(!control_ring_take_waiter(&writer));
+    control_ring_say_awaited(&reader);
+    ck_assert(control_ring_take_waiter(&writer));
+    ck_assert(!control_ring_take_waiter(&writer));
+    control_ring_say_awaited(&reader); /* it is awake */
+    ck_assert(!control_ring_has_sleeper(&writer));
+    ck_assert(control_ring_say_idle(&reader));
+    ck_assert(put(1, 40));
+    ck_assert(wakes);
+    ck_assert(!control_ring_say_idle(&reader));
+    ck_assert(!control_ring_has_sleeper(&writer));
+}
+
 /* A size that is none gets the buffer's. */
 TEST(control_ring_take__a_hostile_size)
 {

@@ -746,6 +746,51 @@ TEST(shm_must_tell__a_sender_that_sleeps)
     ck_assert(shm_say_asleep(n.sender));
 }
 
+/* A sender for which nobody waits is not woken, until somebody does. */
+TEST(shm_say_idle__a_sender_that_nobody_waits_for)
+{
+    uint64_t owner;
+
+    meet();
+    for (uint64_t i = 1; i <= 3; i++)
+        ck_assert(put_whole(i, MESSAGE + i, from, 10));
+    ck_assert(shm_say_idle(n.sender));
+    expect_whole(1, from, 10);
+    ck_assert(shm_end_whole(n.receiver, true));
+    ck_assert(!shm_must_tell(n.receiver));
+    shm_say_awaited(n.sender);
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 64, &owner), 1);
+    ck_assert_uint_eq(owner, MESSAGE + 1);
+    for (uint64_t i = 2; i <= 3; i++) {
+        expect_whole(i, from, 10);
+        ck_assert(shm_end_whole(n.receiver, true));
+    }
+    ck_assert(shm_must_tell(n.receiver));
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 1, &owner), 1);
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 64, &owner), 1);
+    ck_assert_uint_eq(owner, MESSAGE + 3);
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 64, &owner), 0);
+}
+
+/* One that was declined or taken back, and a unit, are reaped each for itself. */
+TEST(shm_reap_wholes__only_those_that_have_arrived)
+{
+    struct released released;
+    uint64_t owner;
+
+    meet();
+    for (uint64_t i = 1; i <= 3; i++) {
+        ck_assert(put_whole(i, MESSAGE + i, from, 10));
+        expect_whole(i, from, 10);
+        ck_assert(shm_end_whole(n.receiver, i != 2));
+    }
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 64, &owner), 1);
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 64, &owner), 0);
+    expect_released(MESSAGE + 2, false);
+    ck_assert(shm_reap(n.sender, &released));
+    ck_assert_uint_eq(released.message, MESSAGE + 3);
+}
+
 /* A receiver that reads nothing gets no more. */
 TEST(shm_put_whole__to_one_that_stands_still)
 {

@@ -2,6 +2,7 @@
  * half is the way back. Keys, and round trips where nothing speaks against it, have connections. */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
@@ -14,14 +15,18 @@
 static const int64_t slice_ns =
     200000000; /* between two looks at whether the peer is still there */
 
-/* Stands for the port of a raw socket, which has none. */
-enum { NO_PORT = 1 };
+enum {
+    NO_PORT = 1,        /* stands for the port of a raw socket, which has none */
+    COPIED_MOST = 4096, /* bytes of a message that is copied to the library's memory (zcrp.7): in
+                           the program's own the library would copy it with a system call */
+};
 
 /* The messages of one direction. */
 struct half {
     struct zcrp_entity *entity; /* NULL: there is none */
     struct zcrp_msg **messages;
-    uint64_t count; /* messages that exist */
+    uint64_t count;  /* messages that exist */
+    bool are_copied; /* they have memory of the library's */
 };
 
 struct zcrp_state {
@@ -107,11 +112,26 @@ static struct zcrp_msg **message_of(const struct half *half, const struct job *j
     return &half->messages[n % job->depth];
 }
 
+/* Makes message n, if there is none of this size. */
+static int make_copied(struct half *half, const struct job *job, uint64_t n)
+{
+    struct zcrp_msg **message = message_of(half, job, n);
+
+    if (*message != NULL && (*message)->message_size == job->size)
+        return 0;
+    zcrp_free_msg(*message);
+    *message = zcrp_alloc_msg(job->size);
+    return *message != NULL ? 0 : message_failed("make", n, ZCRP_ERROR_MEMORY);
+}
+
 /* Points message n at its memory. */
 static int aim(struct half *half, const struct job *job, uint64_t n, void *buffer)
 {
     struct zcrp_msg **message = message_of(half, job, n);
     int code;
+
+    if (half->are_copied)
+        return make_copied(half, job, n);
 
     if (*message == NULL) {
         *message = zcrp_wrap_msg(buffer, job->size);
@@ -123,8 +143,19 @@ static int aim(struct half *half, const struct job *job, uint64_t n, void *buffe
     return code == ZCRP_OK ? 0 : message_failed("make", n, code);
 }
 
-static int prepare_half(struct half *half, const struct job *job)
+/* Of a size that wants them copied, and the one before did not, or the other way about. */
+static void change_copied(struct half *half, bool are_copied)
 {
+    for (uint64_t i = 0; i < half->count && half->are_copied != are_copied; i++) {
+        zcrp_free_msg(half->messages[i]);
+        half->messages[i] = NULL;
+    }
+    half->are_copied = are_copied;
+}
+
+static int prepare_half(struct half *half, const struct job *job, bool is_memory)
+{
+    change_copied(half, is_memory && job->size <= COPIED_MOST);
     for (uint64_t n = 0; n < job->depth && half->entity != NULL; n++) {
         if (aim(half, job, n, memory_slot(&job->memory, n)) < 0)
             return -1;
@@ -137,10 +168,12 @@ static int prepare_half(struct half *half, const struct job *job)
 static int end_prepare(struct transport *transport, const struct job *job)
 {
     struct zcrp_state *state = transport->state;
+    bool is_memory = carrier_is_memory(transport->settings->channel);
 
     if (!job->are_trips)
-        return prepare_half(state->main, job);
-    return prepare_half(&state->out, job) < 0 ? -1 : prepare_half(&state->in, job);
+        return prepare_half(state->main, job, is_memory);
+    return prepare_half(&state->out, job, is_memory) < 0 ? -1
+                                                         : prepare_half(&state->in, job, is_memory);
 }
 
 static int submit(struct half *half, const struct job *job, uint64_t n, void *buffer)
@@ -151,6 +184,13 @@ static int submit(struct half *half, const struct job *job, uint64_t n, void *bu
         return -1;
     code = zcrp_submit(half->entity, *message_of(half, job, n), job->size);
     return code == ZCRP_OK ? 0 : message_failed("submit", n, code);
+}
+
+static int send_one(struct half *half, const struct job *job, uint64_t n, void *buffer)
+{
+    if (half->are_copied)
+        memcpy((*message_of(half, job, n))->buffer, buffer, job->size);
+    return submit(half, job, n, buffer);
 }
 
 /* Waits until the message has ended, and says how: *code is ZCRP_ERROR_TIMEOUT if it has not for so
@@ -332,8 +372,12 @@ static int end_take(struct transport *transport, const struct job *job, uint64_t
 {
     const struct zcrp_state *state = transport->state;
 
-    (void)slot; /* where it was posted */
-    return await(transport, &state->in, job, n);
+    if (await(transport, &state->in, job, n) < 0)
+        return -1;
+    if (state->in.are_copied)
+        memcpy(memory_slot(&job->memory, slot), (*message_of(&state->in, job, n))->buffer,
+               job->size);
+    return 0;
 }
 
 static int end_post(struct transport *transport, const struct job *job, uint64_t n, uint64_t slot)
@@ -347,7 +391,7 @@ static int end_put(struct transport *transport, const struct job *job, uint64_t 
 {
     struct zcrp_state *state = transport->state;
 
-    return submit(&state->out, job, n, memory_slot(&job->memory, slot));
+    return send_one(&state->out, job, n, memory_slot(&job->memory, slot));
 }
 
 static int end_send_job(struct transport *transport, struct job *job)
@@ -358,7 +402,7 @@ static int end_send_job(struct transport *transport, struct job *job)
     for (uint64_t n = 0; n < job->count; n++) {
         if (n >= job->depth && end_settle(transport, job, waited++) < 0)
             return -1;
-        if (submit(&state->out, job, n, job_outgoing(job, n)) < 0)
+        if (send_one(&state->out, job, n, job_outgoing(job, n)) < 0)
             return -1;
     }
     while (waited < job->count) {

@@ -1,0 +1,228 @@
+#include "wholes.h"
+
+#include "entity.h"
+#include "platform/nofault.h"
+
+#include <string.h>
+
+enum {
+    WHOLES = 64,            /* messages that land in one go, at most, */
+    WHOLE_BYTES = 16 << 10, /* or so many bytes; */
+    WHOLES_TOGETHER = 16,   /* with one call of the kernel's */
+};
+
+/* ---- landing ---- */
+
+/* Nobody else is told of its end, but the user. */
+static void end_well(struct zcrp_entity *e, struct message *m, uint64_t length)
+{
+    if (m != NULL)
+        entity_end(e, m, ZCRP_OK, length);
+}
+
+static void on_landed(struct zcrp_entity *e, uint64_t number, uint64_t size)
+{
+    struct event event;
+
+    if (receiver_whole_ends(e->machine.receiver, number, size, &event))
+        end_well(e, event.user, event.length);
+}
+
+/* It has landed, if its bytes are at their place. Or it is declined: then it comes in units, which
+ * show why. Locked. */
+static void end_whole(struct zcrp_entity *e, const struct whole_arrived *w, enum whole_use use,
+                      const struct whole_place *place, bool is_copied)
+{
+    struct receiver *r = e->machine.receiver;
+    bool lands = use == WHOLE_LANDS;
+    bool counts = transport_end_whole(e->transport, use == WHOLE_OVER || (lands && is_copied));
+
+    if (lands && is_copied && counts)
+        on_landed(e, place->number, w->size);
+    else if (lands)
+        receiver_whole_revoked(r, place->number, w->size);
+    if (lands && !is_copied && !memory_is_accessible(place->buffer, w->size, MEMORY_WRITE))
+        (void)receiver_fault(r, place->number);
+}
+
+static enum whole_use place_of(struct zcrp_entity *e, const struct whole_arrived *w,
+                               struct whole_place *place)
+{
+    return receiver_whole(e->machine.receiver, w->in_session, w->size, place);
+}
+
+static bool is_wrapped(const struct whole_place *place)
+{
+    const struct message *m = place->user;
+
+    return m != NULL && m->is_wrapped;
+}
+
+/* The next. False: there is none, or it goes to memory that may be gone. Locked. */
+static bool land_whole(struct zcrp_entity *e, uint64_t *bytes)
+{
+    struct whole_arrived w;
+    struct whole_place place;
+
+    if (!transport_whole(e->transport, 0, &w))
+        return false;
+    enum whole_use use = place_of(e, &w, &place);
+    if (use == WHOLE_LANDS && w.size > 0 && is_wrapped(&place))
+        return false;
+    if (use == WHOLE_LANDS && w.size > 0)
+        memcpy(place.buffer, w.bytes, w.size);
+    end_whole(e, &w, use, &place, true);
+    *bytes += w.size;
+    return true;
+}
+
+/* Messages that one call copies to memory that may be gone. */
+struct together {
+    uint32_t count;
+    size_t bytes;
+    struct whole_arrived whole[WHOLES_TOGETHER];
+    struct iovec from[WHOLES_TOGETHER], to[WHOLES_TOGETHER];
+};
+
+static void gather(struct zcrp_entity *e, struct together *t)
+{
+    struct whole_arrived *w = t->whole;
+    struct whole_place place;
+
+    t->bytes = t->count = 0;
+    for (; t->count < WHOLES_TOGETHER && transport_whole(e->transport, t->count, w); w++) {
+        if (place_of(e, w, &place) != WHOLE_LANDS || w->size == 0 || !is_wrapped(&place))
+            return;
+        t->from[t->count] = (struct iovec){(void *)w->bytes, w->size};
+        t->to[t->count++] = (struct iovec){place.buffer, w->size};
+        t->bytes += w->size;
+    }
+}
+
+/* Lands them. Nobody waits for the lock while the kernel copies, and no message ends. Locked. */
+static void land_together(struct zcrp_entity *e, const struct together *t)
+{
+    size_t behind = 0;
+
+    receiver_whole_begin(e->machine.receiver);
+    e->link->rx.is_claimed = true;
+    mutex_unlock(&e->link->mutex);
+    ssize_t copied = nofault_write(t->to, t->count, t->from, t->count, t->bytes);
+    entity_enter(e);
+    e->link->rx.is_claimed = false;
+    receiver_whole_end(e->machine.receiver);
+    for (uint32_t i = 0; i < t->count; i++) {
+        struct whole_place place;
+        behind += t->whole[i].size;
+        enum whole_use use = place_of(e, &t->whole[i], &place); /* it may be over by now */
+        end_whole(e, &t->whole[i], use, &place, copied >= (ssize_t)behind);
+    }
+}
+
+/* Those that go to memory that may be gone, as many as one call copies. How many. Locked. */
+static uint32_t land_wrapped(struct zcrp_entity *e, uint64_t *bytes)
+{
+    struct together t;
+
+    gather(e, &t);
+    if (t.count > 0)
+        land_together(e, &t);
+    *bytes += t.bytes;
+    return t.count;
+}
+
+bool wholes_land(struct zcrp_entity *e)
+{
+    uint64_t bytes = 0;
+    uint32_t landed = 0;
+
+    while (landed < WHOLES && bytes < WHOLE_BYTES) {
+        uint32_t wrapped = e->wrapped > 0 ? land_wrapped(e, &bytes) : 0;
+        if (wrapped == 0 && !land_whole(e, &bytes))
+            break;
+        landed += wrapped > 0 ? wrapped : 1;
+    }
+    return landed > 0;
+}
+
+/* ---- sending ---- */
+
+static void end_sent(struct zcrp_entity *e, struct message *m)
+{
+    end_well(e, m, m != NULL ? m->size : 0);
+}
+
+bool wholes_reap(struct zcrp_entity *e)
+{
+    void *user[WHOLES];
+    uint64_t first;
+    uint32_t arrived;
+    bool any = false;
+
+    while ((arrived = transport_reap_wholes(e->transport, WHOLES, &first)) > 0) {
+        uint32_t ended =
+            sender_wholes_arrived(e->machine.sender, clock_tick(), first, arrived, user);
+        for (uint32_t i = 0; i < ended; i++)
+            end_sent(e, user[i]);
+        if (ended < arrived)
+            entity_touch(e); /* there are events */
+        any = true;
+    }
+    return any;
+}
+
+/* Is all as usual: the message lies in the library's memory, nobody sends, and whoever watches that
+ * the peer reads has been told already? */
+static bool is_usual(const struct zcrp_entity *e, const struct message *m)
+{
+    const struct transport *t = e->transport;
+
+    return transport_takes_wholes(t) && transport_has_credit(t) && transport_is_watched(t) &&
+           !e->is_sending && !m->is_wrapped && e->wrapped <= FEW_WRAPPED &&
+           backlog_is_empty(&e->backlog);
+}
+
+bool wholes_submit(struct zcrp_entity *e, struct message *m, uint64_t size)
+{
+    struct whole w = {.user = m, .buffer = m->public.buffer, .size = size};
+    struct transport *t = e->transport;
+    uint64_t posted;
+
+    if (size > TRANSPORT_WHOLE || !is_usual(e, m) ||
+        !sender_next_whole(e->machine.sender, &w, &posted))
+        return false;
+    if (posted == SENDER_UNKNOWN && !transport_find_credit(t, w.in_session, &posted))
+        return false;
+    if (posted >= SENDER_UNKNOWN || size > posted ||
+        !transport_put_whole(t, w.in_session, w.number, (struct iovec){m->public.buffer, size}))
+        return false;
+    collection_withdraw(m);
+    message_begin(m, e, size, 0);
+    message_move(m, MESSAGE_IN_MACHINE);
+    m->number = w.number;
+    sender_submit_whole(e->machine.sender, &w, posted);
+    e->link->rx.are_whole = true;
+    return true;
+}
+
+/* ---- credit ---- */
+
+bool wholes_post(struct zcrp_entity *e, struct message *m, uint64_t size)
+{
+    struct receiver *r = e->machine.receiver;
+    uint64_t in_session, number;
+
+    if (e->transport->way != WAY_MEMORY || m->is_wrapped || e->wrapped > FEW_WRAPPED ||
+        e->lost != OUTCOME_OK || !backlog_is_empty(&e->backlog) ||
+        !receiver_next_credit(r, TRANSPORT_CREDIT, e->due, &in_session) ||
+        !receiver_post_shown(r, machine_times_submit(&e->machine) ? clock_tick() : 0, m,
+                             m->public.buffer, size, &number))
+        return false;
+    collection_withdraw(m);
+    message_begin(m, e, size, 0);
+    message_move(m, MESSAGE_IN_MACHINE);
+    m->number = number;
+    if (transport_show_credit(e->transport, in_session, size))
+        receiver_call(r);
+    return true;
+}
