@@ -14,7 +14,7 @@ enum {
     TURNS_A_LOOK = 64,    /* at the clock, for what is due */
     TURNS_A_HEARING = 32, /* of the socket too, beside memory */
     TURNS_A_YIELD = 8,    /* of the core */
-    GLANCES = 200,        /* at memory, before a waiter takes the lease */
+    GLANCES = 50,         /* at memory, before a waiter takes the lease; each is some looks */
 };
 
 /* As long as glances may take. Who waits, or lets waiters poll, for less gets none. */

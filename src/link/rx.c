@@ -12,6 +12,7 @@ enum {
     TURN_RECEIVES = 64,
     LITTLE = 16 << 10, /* bytes that are opened within a locked section, at most */
     HEARD_EACH = 16,   /* of so many turns in which some land, one hears the socket, too */
+    LOOKS = 8,         /* at memory, under the lock */
 };
 
 /* How often it is asked whether a peer is late still. */
@@ -487,6 +488,19 @@ static enum arrival reader_turn(struct zcrp_entity *e, struct workspace *w, enum
     return found == ARRIVAL_NONE && sender != NULL && push_some(sender) ? ARRIVAL_FULL : found;
 }
 
+/* A waiter that spins looks some times while it has the lock: a look takes less time than to free
+ * the lock and take it again does. Locked. */
+static void look_for_some(const struct zcrp_entity *e)
+{
+    const struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+    const struct transport *t = e->transport, *other = sender != NULL ? sender->transport : t;
+
+    if (e->link->rx.is_claimed)
+        return;
+    for (int i = 0; i < LOOKS && transport_is_still(t) && transport_is_still(other); i++)
+        continue;
+}
+
 /* Messages that come as a whole land at once. The socket is heard beside them, if it is to be, but
  * not each time: that is a system call. */
 static enum news look_at_memory(struct zcrp_entity *e, enum hearing hearing)
@@ -495,6 +509,8 @@ static enum news look_at_memory(struct zcrp_entity *e, enum hearing hearing)
     enum news news = NEWS_SOME;
 
     mutex_lock(&e->link->mutex);
+    if (hearing == HEAR_MEMORY && transport_is_memory(e->transport))
+        look_for_some(e);
     bool has_landed = take_wholes(e);
     rx->unheard = has_landed ? rx->unheard + 1 : 0;
     bool is_deaf = hearing == HEAR_MEMORY || rx->unheard % HEARD_EACH != 0;
@@ -556,6 +572,8 @@ bool rx_glance(struct zcrp_entity *e)
     mutex_lock(&e->link->mutex);
     bool is_kept = lease_state(&e->link->lease) == LEASE_KEPT && !e->link->rx.is_claimed &&
                    e->link->rx.are_whole;
+    if (is_kept)
+        look_for_some(e);
     bool has_landed = is_kept && take_wholes(e);
     bool has_other = is_kept && !has_landed && (sender != NULL && sender != e) &&
                      transport_has_control(sender->transport);

@@ -590,6 +590,11 @@ bool transport_has_control(const struct transport *t)
     return t->is_sender && transport_is_memory(t) && shm_has_control(t->shm);
 }
 
+bool transport_is_still(const struct transport *t)
+{
+    return t->way != WAY_MEMORY || !shm_has_moved(t->shm);
+}
+
 bool transport_find_news(const struct transport *t)
 {
     if (t->is_sender)

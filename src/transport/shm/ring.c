@@ -210,6 +210,13 @@ bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note)
     return look(r, ahead, note) && note->place != RING_WHOLE;
 }
 
+bool ring_has_any(const struct ring_reader *r)
+{
+    uint32_t state = atomic_load_explicit(&slot_at(r->ring, r->tail)->state, memory_order_relaxed);
+
+    return state == RING_OFFERED || state == RING_REVOKED;
+}
+
 bool ring_look_whole(struct ring_reader *r, uint32_t ahead, struct ring_whole *whole)
 {
     struct ring_note note;

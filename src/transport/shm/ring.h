@@ -176,6 +176,9 @@ void ring_reader_init(struct ring_reader *r, struct ring *ring);
  * one that ring_skip passes, or one of a whole message. */
 bool ring_look(struct ring_reader *r, uint32_t ahead, struct ring_note *note);
 
+/* Has the writer offered anything that was not read yet? Or revoked: ring_skip passes that. */
+bool ring_has_any(const struct ring_reader *r);
+
 /* The same note, if it is of a whole message. False if not. */
 bool ring_look_whole(struct ring_reader *r, uint32_t ahead, struct ring_whole *whole);
 

@@ -92,6 +92,15 @@ uint64_t shm_bytes(const struct shm *n)
     return atomic_load_explicit(&n->bytes, memory_order_relaxed);
 }
 
+bool shm_has_moved(const struct shm *n)
+{
+    if (!shm_is_here(n))
+        return true;
+    if (n->in != NULL)
+        return ring_has_any(&n->in->ring);
+    return control_ring_has(&n->out->control) || ring_has_whole_to_reap(&n->out->ring);
+}
+
 bool shm_say_asleep(struct shm *n)
 {
     if (!shm_is_here(n))

@@ -181,6 +181,9 @@ bool shm_has_control(const struct shm *n);
 bool shm_has_notes(struct shm *n);
 bool shm_find_units(struct shm *n);
 
+/* A look: is there anything that the peer has written or read lately? Either side. */
+bool shm_has_moved(const struct shm *n);
+
 /* What that is, looking at `most` notes at most: each fills an opening of a landing. */
 struct notes {
     uint32_t count;
