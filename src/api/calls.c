@@ -436,6 +436,7 @@ int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats, size_
     if (code != ZCRP_OK)
         return code;
     entity_enter(entity);
+    ways_reap_wholes(entity); /* nobody may have looked for some time */
     known = notice_stats(entity);
     entity_leave(entity);
     channels_add_stats(&entity->channels, &known);

@@ -241,8 +241,9 @@ static bool is_idle(struct zcrp_entity *e)
 
     return is_sender(e) && e->life == ENTITY_OPEN && !lease_is_taken(lease) &&
            lease->sleepers == NULL && !collection_is_on(&e->collection) && !bell_is_heard() &&
-           e->options.trace == NULL && e->wrapped == 0 && e->blocked == CHANNEL_OK &&
-           backlog_is_empty(&e->backlog) && !sender_has_burst(e->machine.sender);
+           e->options.trace == NULL && e->notice.place < 0 && e->wrapped == 0 &&
+           e->blocked == CHANNEL_OK && backlog_is_empty(&e->backlog) &&
+           !sender_has_burst(e->machine.sender);
 }
 
 void ways_say_awaited(struct zcrp_entity *e)

@@ -155,12 +155,29 @@ static void learn_cut(struct openings *o, uint32_t bytes, uint32_t segment)
     else if (o->whole > 0 && datagrams < o->cut)
         o->whole = 0;
     else
-        *o = (struct openings){o->has_gro, o->alone, o->are_alone, datagrams, segment, 1};
+        *o = (struct openings){.has_gro = o->has_gro,
+                               .alone = o->alone,
+                               .are_alone = o->are_alone,
+                               .together = o->together,
+                               .filled = o->filled,
+                               .cut = datagrams,
+                               .segment = segment,
+                               .whole = 1};
+}
+
+/* The most of late. */
+static uint32_t learn_most(uint32_t most, uint32_t now)
+{
+    return now > most ? now : most - (most - now + OPENINGS_FADE - 1) / OPENINGS_FADE;
 }
 
 void openings_learn(struct openings *o, const struct landing *l)
 {
+    o->filled = l->received > 0 ? learn_most(o->filled, l->received) : o->filled;
     for (uint32_t opening = 0; opening < l->received; opening++) {
+        uint32_t segment = l->segment[opening];
+        o->together =
+            learn_most(o->together, segment > 0 ? (l->bytes[opening] - 1) / segment + 1 : 1);
         if (l->segment[opening] == 0) {
             o->alone += o->alone < OPENINGS_ALONE;
             continue;
@@ -185,18 +202,29 @@ static uint32_t bursts_of(const struct openings *o, uint64_t rest)
     return bursts < most ? (uint32_t)bursts : most;
 }
 
+/* Each receive plans anew, so small units are planned as far as they are likely to come: what comes
+ * beyond that is moved, or left to the next call. */
+static uint32_t likely(uint32_t lately, uint32_t recent_bytes, uint32_t most)
+{
+    bool are_few = recent_bytes > 0 && recent_bytes <= OPENINGS_SMALL && lately > 0 &&
+                   lately < most / OPENINGS_SPARE;
+
+    return are_few ? OPENINGS_SPARE * lately : most;
+}
+
 struct openings_choice openings_choose(const struct openings *o, uint32_t recent_bytes,
                                        uint64_t rest)
 {
     bool are_large = recent_bytes > LANDING_DATAGRAM / 2;
+    uint32_t openings = likely(o->filled, recent_bytes, LANDING_OPENINGS);
 
     if (!o->has_gro)
-        return (struct openings_choice){LANDING_OPENINGS, 1};
+        return (struct openings_choice){openings, 1};
     if (are_large)
         return (struct openings_choice){OPENINGS_LARGE, LANDING_UNITS};
     if (o->are_alone)
-        return (struct openings_choice){LANDING_OPENINGS, 1};
+        return (struct openings_choice){openings, 1};
     if (o->whole == OPENINGS_WHOLE && bursts_of(o, rest) > 1)
         return (struct openings_choice){bursts_of(o, rest), o->cut};
-    return (struct openings_choice){1, LANDING_UNITS};
+    return (struct openings_choice){1, likely(o->together, recent_bytes, LANDING_UNITS)};
 }

@@ -61,12 +61,18 @@ enum {
     OPENINGS_ALONE = 256, /* datagrams, each by itself: then they are expected to come so; */
     OPENINGS_JOINED = 8,  /* two joined bursts count against this many */
     OPENINGS_WHOLE = 32,  /* joined bursts, each of as many datagrams as the others */
+    OPENINGS_SMALL = 512, /* bytes of a unit: to move a smaller one costs no more than to plan it */
+    OPENINGS_FADE = 8,    /* parts: one is forgotten each time that fewer come */
+    OPENINGS_SPARE = 4,   /* times as many small units are planned as came at once lately */
 };
 
 struct openings {
     bool has_gro;
-    uint32_t alone; /* datagrams that came by themselves lately, less those that were joined */
-    bool are_alone; /* one opening each */
+    uint32_t alone;    /* datagrams that came by themselves lately, less those that were joined */
+    bool are_alone;    /* one opening each */
+    uint32_t together; /* datagrams that one opening received lately, at most, */
+    uint32_t filled;   /* and openings that one call filled: less by an eighth with each that has
+                          fewer; 0: not known */
 
     uint32_t cut;     /* datagrams of a joined burst, */
     uint32_t segment; /* of this many bytes each, */

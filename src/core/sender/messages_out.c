@@ -122,7 +122,12 @@ struct message_out *messages_out_add_whole(struct messages_out *m, void *user,
     message->units_out = 1;
     message->is_cut = message->is_whole = true;
     if (message->number >= m->announced) {
-        reach(m, message->number);
+        bool is_next =
+            m->announced == message->number && m->announced - m->base < m->posted_table.size;
+        if (is_next)
+            m->announced++;
+        else
+            reach(m, message->number);
         *posted_slot(m, message->number) = posted;
     }
     m->requested = greater(m->requested, m->next);

@@ -23,11 +23,41 @@ static void expect(uint32_t recent_bytes, uint32_t count, uint32_t units)
 
 static void expect_bursts(void)
 {
-    expect(64, 1, LANDING_UNITS);
+    expect(1000, 1, LANDING_UNITS);
 }
 
 static void expect_singles(void)
 {
+    expect(1000, LANDING_OPENINGS, 1);
+}
+
+/* Small units are planned as far as they are likely to come. */
+TEST(choose__small_units_as_many_as_are_likely)
+{
+    openings_init(&openings, true);
+    expect(64, 1, LANDING_UNITS); /* nothing is known */
+    landing.bytes[0] = 5 * 100 - 20;
+    receive(1, 100);
+    expect(64, 1, 5 * OPENINGS_SPARE);
+    expect(OPENINGS_SMALL + 1, 1, LANDING_UNITS);
+    landing.bytes[0] = 50 * 100;
+    receive(1, 100);
+    expect(64, 1, LANDING_UNITS);
+    for (int i = 0; i < 100; i++)
+        receive(1, 0);
+    expect(64, 1, OPENINGS_SPARE);
+}
+
+TEST(choose__small_units_alone_as_many_as_are_likely)
+{
+    openings_init(&openings, false);
+    receive(3, 0);
+    expect(64, 3 * OPENINGS_SPARE, 1);
+    receive(0, 0);
+    expect(64, 3 * OPENINGS_SPARE, 1);
+    receive(1, 0);
+    expect(64, 2 * OPENINGS_SPARE, 1);
+    receive(LANDING_OPENINGS, 0);
     expect(64, LANDING_OPENINGS, 1);
 }
 
