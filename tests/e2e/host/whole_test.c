@@ -4,6 +4,7 @@
 #include "../../support/random.h"
 #include "../../support/suite.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -77,6 +78,69 @@ TEST(whole__small_messages_are)
     ck_assert_uint_ge(after.messages_whole - before.messages_whole, wholes);
     ck_assert_uint_le(after.units - before.units, MANY / 2);
     ck_assert_uint_eq(after.messages - before.messages, MANY);
+    ends_close(&e);
+}
+
+/* ---- a sender that nobody waits for ---- */
+
+enum { FEW = 8 };
+
+/* Whoever asks is told, in whatever way: each of the messages was taken by the receiver. */
+static void wait_for_any(struct zcrp_entity *sender, struct zcrp_msg *out[FEW])
+{
+    (void)sender;
+    for (int i = 0; i < FEW; i++)
+        ck_assert_int_eq(zcrp_wait_any(&out[i], 1, 10000000000), 0);
+}
+
+static void probe(struct zcrp_entity *sender, struct zcrp_msg *out[FEW])
+{
+    (void)sender;
+    for (int i = 0; i < FEW; i++)
+        for (int looks = 0; zcrp_probe(out[i]) == 0; looks++)
+            ck_assert_int_lt(looks, 1000000);
+}
+
+static void count(struct zcrp_entity *sender, struct zcrp_msg *out[FEW])
+{
+    for (int looks = 0; zcrp_error(out[FEW - 1]) == ZCRP_ERROR_BUSY; looks++) {
+        ck_assert_int_lt(looks, 1000000);
+        ck_assert_uint_eq(stats_of(sender).messages_failed, 0);
+    }
+}
+
+static void collect(struct zcrp_entity *sender, struct zcrp_msg *out[FEW])
+{
+    struct pollfd ready = {.fd = zcrp_descriptor(sender), .events = POLLIN};
+
+    (void)out;
+    for (int i = 0; i < FEW;)
+        if (zcrp_collect(sender) != NULL)
+            i++;
+        else
+            ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+}
+
+TEST(whole__that_nobody_waits_for, .rows = 4)
+{
+    static void (*const ask[])(struct zcrp_entity *, struct zcrp_msg *[FEW]) = {wait_for_any, probe,
+                                                                                count, collect};
+    struct ends e = open_and_meet();
+    struct zcrp_msg *in[FEW], *out[FEW];
+
+    if (ask[_i] == collect)
+        ck_assert_int_ge(zcrp_descriptor(e.sender), 0);
+    for (uint64_t round = 0; round < 10; round++) {
+        for (uint64_t i = 0; i < FEW; i++)
+            in[i] = ends_empty(64);
+        for (uint64_t i = 0; i < FEW; i++)
+            ends_submit(&e, in[i], out[i] = ends_filled(64, i), 64);
+        for (int i = 0; i < FEW; i++)
+            ck_assert_int_eq(ends_wait(in[i]), ZCRP_OK);
+        ask[_i](e.sender, out);
+        for (uint64_t i = 0; i < FEW; i++)
+            ends_finish(in[i], out[i], 64, i);
+    }
     ends_close(&e);
 }
 
