@@ -154,7 +154,8 @@ static bool is_looked_at_soon(const struct zcrp_entity *e)
 
 /* Under the mutex, which it leaves. While messages are gathered, there is nothing to be told that
  * the end of that does not tell. */
-static void submit_and_leave(struct zcrp_entity *e, struct message *m, nlong size)
+__attribute__((noinline)) static void submit_and_leave(struct zcrp_entity *e, struct message *m,
+                                                       nlong size)
 {
     bool was_gathering = flush_is_for(&e->flush, FLUSH_MORE);
     bool has_joined = submit_message(e, m, size);

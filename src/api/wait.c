@@ -308,7 +308,7 @@ static void look_first(struct zcrp_entity *reader, const struct message_wait *w)
 
 /* Waits for a message in flight. The entity may be closed meanwhile: then the message has ended
  * before. */
-static int wait_for_end(struct message *m, instant deadline)
+__attribute__((noinline)) static int wait_for_end(struct message *m, instant deadline)
 {
     struct zcrp_entity *e = entity_visit(m);
 

@@ -6,7 +6,6 @@
  *
  * A stream has 64 messages under way. A trip is a message there, and one back. The four functions
  * below are what callgrind shows the parts of. */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
