@@ -16,8 +16,8 @@ static const int64_t slice_ns =
     200000000; /* between two looks at whether the peer is still there */
 
 enum {
-    NO_PORT = 1,        /* stands for the port of a raw socket, which has none */
-    COPIED_MOST = 4096, /* bytes of a message that is copied to the library's memory (zcrp.7): in
+    NO_PORT = 1,       /* stands for the port of a raw socket, which has none */
+    COPIED_MOST = 512, /* bytes of a message that is copied to the library's memory (zcrp.7): in
                            the program's own the library would copy it with a system call */
 };
 
