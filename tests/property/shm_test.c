@@ -210,7 +210,14 @@ static void note_released(const struct released *r)
 static void reap_something(void)
 {
     struct released r;
+    uint64_t owner;
+    uint32_t count;
 
+    while (chance(50) && (count = shm_reap_wholes(n.sender, 1 + (uint32_t)below(8), &owner)) > 0)
+        for (uint32_t i = 0; i < count; i++) {
+            ck_assert_uint_lt(owner + i, MESSAGES);
+            released[owner + i]++;
+        }
     while (shm_reap(n.sender, &r))
         note_released(&r);
 }
@@ -308,8 +315,12 @@ static void sleep_and_wake(void)
 {
     if (shm_say_asleep(n.receiver))
         shm_say_awake(n.receiver);
-    if (shm_say_asleep(n.sender))
+    if (chance(50) ? shm_say_idle(n.sender) : shm_say_asleep(n.sender)) {
+        shm_say_awaited(n.sender);
         shm_say_awake(n.sender);
+    }
+    (void)shm_has_moved(n.sender);
+    (void)shm_has_moved(n.receiver);
 }
 
 static void do_something(void)

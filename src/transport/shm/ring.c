@@ -100,7 +100,8 @@ uint32_t ring_reap_wholes(struct ring_writer *w, uint32_t most, struct ring_reap
     for (; count < notes; count++) {
         const struct ring_record *record = record_of(w, first + count);
         struct ring_slot *slot = slot_at(w->ring, first + count);
-        if (!record->is_whole || record->is_pinned || record->owner != owner + count ||
+        if (!record->is_whole || record->is_pinned || record->owner == RING_NOBODY ||
+            record->owner != owner + count ||
             atomic_load_explicit(&slot->state, memory_order_acquire) != RING_DONE)
             break;
         store(&slot->state, RING_EMPTY);
