@@ -1,0 +1,165 @@
+/* A caller with keys that comes to another address, where the system refuses something: to connect
+ * the listener's socket there, or to send from an address that is gone. */
+/* wrap: connect sendmsg sendmmsg */
+#include "../support/mock.h"
+#include "../support/nat.h"
+#include "../support/pattern.h"
+#include "zcrp.h"
+
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { SIZE = 4 << 20 };
+
+static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = "not random, because it is a test";
+
+static _Atomic uint16_t refused_from; /* the port of the socket that is refused; 0: none */
+static _Atomic int refusals;          /* to come */
+static _Atomic int refused;           /* so far */
+static _Atomic bool refuses_connect;  /* or to send */
+
+static bool has_keys; /* the library was built with them */
+static struct nat nat;
+static struct zcrp_listener *listener;
+static struct zcrp_connection *there, *here;
+static struct zcrp_msg *in, *out;
+
+static uint16_t port_of(int fd)
+{
+    struct sockaddr_in own;
+    socklen_t size = sizeof own;
+
+    return getsockname(fd, (struct sockaddr *)&own, &size) == 0 ? ntohs(own.sin_port) : 0;
+}
+
+static bool is_refused(int fd, bool is_connect)
+{
+    uint16_t port = atomic_load(&refused_from);
+
+    if (port == 0 || is_connect != atomic_load(&refuses_connect) || port_of(fd) != port ||
+        atomic_load(&refusals) == 0)
+        return false;
+    atomic_fetch_sub(&refusals, 1);
+    atomic_fetch_add(&refused, 1);
+    return true;
+}
+
+int __real_connect(int fd, const struct sockaddr *address, socklen_t size);
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+    if (!is_refused(fd, true))
+        return __real_connect(fd, address, size);
+    errno = ENETUNREACH;
+    return -1;
+}
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    if (!is_refused(fd, false))
+        return __real_sendmsg(fd, message, flags);
+    errno = EINVAL;
+    return -1;
+}
+
+int __real_sendmmsg(int fd, struct mmsghdr *message, unsigned count, int flags);
+int __wrap_sendmmsg(int fd, struct mmsghdr *message, unsigned count, int flags)
+{
+    if (!is_refused(fd, false))
+        return __real_sendmmsg(fd, message, count, flags);
+    errno = EINVAL;
+    return -1;
+}
+
+static void setup(void)
+{
+    struct zcrp_options options = {.unit_bytes = 1472, .flags = ZCRP_NO_MEMORY};
+
+    atomic_store(&refused_from, 0);
+    atomic_store(&refused, 0);
+    has_keys = zcrp_keys_psk(&options.keys, "alice", key, sizeof key) == ZCRP_OK;
+    if (!has_keys)
+        return;
+    assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", &options), ZCRP_OK);
+    nat_open(&nat, zcrp_listener_port(listener), 2000000);
+    nat_run(&nat);
+    assert_int_equal(zcrp_connect(&there, "127.0.0.1", nat.port, &options, -1), ZCRP_OK);
+    assert_int_equal(zcrp_accept(listener, &here, -1), ZCRP_OK);
+    zcrp_keys_free(options.keys);
+    in = zcrp_alloc_msg(SIZE);
+    out = zcrp_alloc_msg(SIZE);
+    pattern_fill(out->buffer, SIZE, 1);
+}
+
+static void teardown(void)
+{
+    if (!has_keys)
+        return;
+    assert_int_equal(zcrp_connection_close(there), ZCRP_OK);
+    (void)zcrp_connection_close(here);
+    (void)zcrp_listener_close(listener);
+    nat_close(&nat);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
+FIXTURE(setup, teardown)
+
+/* So many calls of this socket fail from now on. */
+static void refuse(uint16_t port, bool is_connect, int times)
+{
+    atomic_store(&refuses_connect, is_connect);
+    atomic_store(&refusals, times);
+    atomic_store(&refused_from, port);
+}
+
+static uint64_t moves(void)
+{
+    struct zcrp_stats stats;
+
+    assert_int_equal(zcrp_stats(zcrp_connection_receiver(here), &stats), ZCRP_OK);
+    return stats.moves;
+}
+
+static void cross(void)
+{
+    assert_int_equal(zcrp_submit(zcrp_connection_receiver(here), in, SIZE), ZCRP_OK);
+    assert_int_equal(zcrp_submit(zcrp_connection_sender(there), out, SIZE), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(out, -1), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(in, -1), ZCRP_OK);
+    assert_true(pattern_holds(in->buffer, SIZE, 1));
+}
+
+/* The child has the listener's port, and is the only socket of that which connects. All is as it
+ * was before, and the next check ends well. */
+TEST(moves__system_does_not_connect)
+{
+    char peer[80];
+
+    if (!has_keys)
+        skip();
+    refuse((uint16_t)zcrp_listener_port(listener), true, 2);
+    nat_forget(&nat);
+    usleep(20000);
+    cross();
+    assert_int_equal(atomic_load(&refused), 2);
+    assert_int_equal(moves(), 1);
+    assert_int_equal(zcrp_connection_peer(here, peer, sizeof peer), ZCRP_OK);
+    assert_int_equal(strtol(strrchr(peer, ':') + 1, NULL, 10), nat_port(&nat));
+}
+
+/* An address that is gone is no broken socket: it is looked whether there is another one. */
+TEST(moves__own_address_is_gone)
+{
+    char own[80];
+
+    if (!has_keys)
+        skip();
+    assert_int_equal(zcrp_connection_local(there, own, sizeof own), ZCRP_OK);
+    refuse((uint16_t)strtol(strrchr(own, ':') + 1, NULL, 10), false, 300);
+    cross();
+    assert_int_equal(atomic_load(&refused), 300);
+    assert_int_equal(moves(), 0);
+}
