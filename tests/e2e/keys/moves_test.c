@@ -126,6 +126,27 @@ TEST(moves__translator_forgets, .needs = has_keys, .rows = 2)
     part(&m);
 }
 
+static bool lose(void *random, bool is_outward, const uint8_t *datagram, size_t size)
+{
+    (void)is_outward, (void)datagram, (void)size;
+    return random_next(random) % 100 >= 3;
+}
+
+/* Challenges and answers are lost, too. */
+TEST(moves__over_a_lossy_path, .needs = has_keys, .rows = 2)
+{
+    static struct moved m;
+    static uint64_t random;
+    struct zcrp_options options = {.unit_bytes = 1472, .keys = shared("alice", key)};
+
+    random = suite_seed(0);
+    meet_before(&m, 2 * ENDS_MILLISECOND, options, lose, &random);
+    for (unsigned i = 1; i <= 4; i++)
+        ck_assert_int_lt(cross_while_forgotten(&m, _i == 0), 3 * ENDS_SECOND);
+    ck_assert_uint_ge(moves(m.here), 4);
+    part(&m);
+}
+
 /* Units of 64 KiB are more than a listener hears: the caller says hello. */
 TEST(moves__large_units, .needs = has_keys)
 {
