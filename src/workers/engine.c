@@ -1,5 +1,6 @@
 #include "engine_state.h"
 
+#include "events.h"
 #include "platform/system.h"
 
 #include <errno.h>
@@ -248,20 +249,6 @@ static void end_naps(struct engine *engine)
     }
 }
 
-/* Kernels before Linux 5.11 have no epoll_pwait2, and wake up to a millisecond late. */
-static int wait_for_events(struct engine *engine, struct epoll_event event[EVENTS], instant until)
-{
-    if (until == NEVER)
-        return epoll_wait(engine->epoll, event, EVENTS, -1);
-    duration left = until - clock_now();
-    struct timespec limit = clock_timespec(left > 0 ? left : 0);
-    int count = epoll_pwait2(engine->epoll, event, EVENTS, &limit, NULL);
-    if (count < 0 && errno == ENOSYS)
-        count =
-            epoll_wait(engine->epoll, event, EVENTS, left > 0 ? (int)(left / MILLISECOND) + 1 : 0);
-    return count;
-}
-
 void engine_run_arriving(void *context)
 {
     struct engine *engine = context;
@@ -272,7 +259,7 @@ void engine_run_arriving(void *context)
         const struct deadline *nap = deadlines_first(&engine->naps);
         instant until = nap != NULL ? nap->at : NEVER;
         mutex_unlock(&engine->mutex);
-        int count = wait_for_events(engine, event, until);
+        int count = events_wait(engine->epoll, event, EVENTS, until);
         mutex_lock(&engine->mutex);
         for (int i = 0; i < count; i++)
             if (event[i].data.u64 != SLOT_WAKE)

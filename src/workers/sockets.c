@@ -1,0 +1,460 @@
+#include "sockets.h"
+
+#include "core/check.h"
+#include "events.h"
+#include "platform/system.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    EVENTS = 64,         /* taken from epoll at once */
+    GLANCES_A_LOOK = 32, /* looks in a row that only glance */
+    SLOT_WAKE = 0,
+};
+
+/* ---- arming, within the set's mutex ---- */
+
+static uint64_t name_of(const struct sockets *s, uint32_t slot)
+{
+    return (uint64_t)s->table[slot].generation << 32 | slot;
+}
+
+/* What is armed for nothing tells of an error once at most. False if the system has no room. */
+static bool set_armed(struct sockets *s, struct sockets_member *m, uint32_t events, int call)
+{
+    struct epoll_event event = {.events = events != 0 ? events : EPOLLONESHOT,
+                                .data.u64 = name_of(s, m->slot)};
+
+    if (epoll_ctl(s->epoll, call, m->fd, &event) != 0)
+        return false;
+    m->events = events;
+    return true;
+}
+
+static void arm(struct sockets *s, struct sockets_member *m)
+{
+    if (!m->is_leaving && m->events == 0)
+        (void)set_armed(s, m, EPOLLIN, EPOLL_CTL_MOD);
+}
+
+static void disarm(struct sockets *s, struct sockets_member *m)
+{
+    if (!m->is_leaving && m->events != 0)
+        (void)set_armed(s, m, 0, EPOLL_CTL_MOD);
+}
+
+static void nap_until(struct sockets *s, struct sockets_member *m, instant at)
+{
+    if (!m->is_leaving && (m->nap.place == 0 || at < m->nap.at))
+        deadlines_set(&s->naps, &m->nap, at);
+}
+
+/* ---- those that are polled, within the mutex ---- */
+
+static void add_polled(struct sockets *s, struct sockets_member *m)
+{
+    m->is_polled = true;
+    m->previous = s->last_polled;
+    m->next = NULL;
+    if (s->last_polled != NULL)
+        s->last_polled->next = m;
+    else
+        s->first_polled = m;
+    s->last_polled = m;
+    atomic_fetch_add(&s->polled, 1);
+}
+
+static void remove_polled(struct sockets *s, struct sockets_member *m)
+{
+    if (!m->is_polled)
+        return;
+    m->is_polled = false;
+    if (m->previous != NULL)
+        m->previous->next = m->next;
+    else
+        s->first_polled = m->next;
+    if (m->next != NULL)
+        m->next->previous = m->previous;
+    else
+        s->last_polled = m->previous;
+    atomic_fetch_sub(&s->polled, 1);
+}
+
+static void poll_from_now(struct sockets *s, struct sockets_member *m)
+{
+    if (m->is_leaving)
+        return;
+    m->polled_since = clock_now();
+    if (!m->is_polled)
+        add_polled(s, m);
+}
+
+/* ---- turns, within the mutex, which they leave meanwhile ---- */
+
+static bool hold(struct sockets_member *m)
+{
+    if (m == NULL || m->is_leaving || m->has_turn)
+        return false;
+    m->has_turn = true;
+    m->was_armed = false;
+    return true;
+}
+
+/* The member may be gone when this returns. */
+static void release(struct sockets *s, struct sockets_member *m)
+{
+    m->has_turn = false;
+    if (m->is_leaving)
+        condition_broadcast(&s->is_left);
+}
+
+/* Does what a turn wants next. */
+static void follow(struct sockets *s, struct sockets_member *m, instant next)
+{
+    bool is_nap = next != SOCKETS_ARM && next != SOCKETS_LEAVE_BE && next != SOCKETS_POLL;
+
+    if (is_nap)
+        nap_until(s, m, next);
+    if (next == SOCKETS_POLL)
+        poll_from_now(s, m);
+    if (next == SOCKETS_ARM || next == SOCKETS_POLL || m->was_armed)
+        arm(s, m);
+    else
+        disarm(s, m);
+}
+
+static void arrive(struct sockets *s, struct sockets_member *m)
+{
+    if (!hold(m))
+        return;
+    mutex_unlock(&s->mutex);
+    instant next = m->duties->arrive(m->client);
+    mutex_lock(&s->mutex);
+    follow(s, m, next);
+    release(s, m);
+}
+
+static void on_event(struct sockets *s, const struct epoll_event *event)
+{
+    uint32_t slot = (uint32_t)event->data.u64;
+    struct sockets_member *m = s->table[slot].member;
+
+    if (s->table[slot].generation == (uint32_t)(event->data.u64 >> 32) && m != NULL &&
+        m->events != 0)
+        arrive(s, m);
+}
+
+static bool end_naps(struct sockets *s)
+{
+    bool any = false;
+
+    if (deadlines_first(&s->naps) == NULL)
+        return false;
+    instant now = clock_now();
+    for (struct deadline *d = deadlines_first(&s->naps); d != NULL && d->at <= now;
+         d = deadlines_first(&s->naps)) {
+        deadlines_remove(&s->naps, d);
+        arrive(s, (struct sockets_member *)((char *)d - offsetof(struct sockets_member, nap)));
+        any = true;
+    }
+    return any;
+}
+
+/* True if memory had something. */
+static bool glance(struct sockets *s, struct sockets_member *m, instant now)
+{
+    if (!hold(m))
+        return false;
+    mutex_unlock(&s->mutex);
+    bool any = m->duties->glance(m->client);
+    bool is_over = !any && now - m->polled_since >= m->patience && m->duties->rest(m->client);
+    mutex_lock(&s->mutex);
+    if (any)
+        m->polled_since = now;
+    if (is_over)
+        remove_polled(s, m);
+    release(s, m);
+    return any;
+}
+
+/* Each goes to the end before its turn: so the list may change meanwhile. */
+static bool glance_at_all(struct sockets *s)
+{
+    uint32_t left = atomic_load(&s->polled);
+    instant now = clock_now();
+    bool any = false;
+
+    while (left-- > 0 && s->first_polled != NULL) {
+        struct sockets_member *m = s->first_polled;
+        remove_polled(s, m);
+        add_polled(s, m);
+        any |= glance(s, m, now);
+    }
+    return any;
+}
+
+/* ---- the set ---- */
+
+static int open_epoll(struct sockets *s)
+{
+    struct epoll_event wake = {.events = EPOLLIN, .data.u64 = SLOT_WAKE};
+
+    s->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (s->epoll < 0)
+        return -errno;
+    if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, wake_fd(&s->wake), &wake) == 0)
+        return 0;
+    int error = -errno;
+    (void)close(s->epoll);
+    return error;
+}
+
+int sockets_init(struct sockets *s)
+{
+    *s = (struct sockets){.epoll = -1};
+    int error = wake_init(&s->wake);
+    if (error)
+        return error;
+    error = open_epoll(s);
+    if (error) {
+        wake_fini(&s->wake);
+        return error;
+    }
+    mutex_init(&s->mutex);
+    condition_init(&s->is_left);
+    return 0;
+}
+
+void sockets_fini(struct sockets *s)
+{
+    mutex_lock(&s->mutex);
+    while (s->members > 0)
+        (void)condition_wait(&s->is_left, &s->mutex, NEVER);
+    mutex_unlock(&s->mutex);
+    condition_fini(&s->is_left);
+    mutex_fini(&s->mutex);
+    sockets_abandon(s);
+}
+
+void sockets_abandon(struct sockets *s)
+{
+    (void)close(s->epoll);
+    wake_fini(&s->wake);
+    deadlines_fini(&s->naps);
+    free(s->table);
+}
+
+instant sockets_due(struct sockets *s)
+{
+    mutex_lock(&s->mutex);
+    const struct deadline *first = deadlines_first(&s->naps);
+    instant due = first != NULL ? first->at : NEVER;
+    mutex_unlock(&s->mutex);
+    return due;
+}
+
+/* Is it enough to have glanced? */
+static bool is_deaf(struct sockets *s)
+{
+    return sockets_are_polled(s) && atomic_fetch_add(&s->looks, 1) % GLANCES_A_LOOK != 0;
+}
+
+bool sockets_look(struct sockets *s, instant until)
+{
+    struct epoll_event event[EVENTS];
+    bool any = false;
+
+    if (sockets_are_polled(s)) {
+        mutex_lock(&s->mutex);
+        any = glance_at_all(s);
+        mutex_unlock(&s->mutex);
+    }
+    if (any)
+        until = 0;
+    bool asks = until <= 0;
+    if (asks && is_deaf(s))
+        return any;
+    int count =
+        events_wait(s->epoll, event, EVENTS, asks ? 0 : instant_earlier(until, sockets_due(s)));
+    mutex_lock(&s->mutex);
+    for (int i = 0; i < count; i++)
+        if (event[i].data.u64 != SLOT_WAKE)
+            on_event(s, &event[i]);
+        else
+            wake_clear(&s->wake);
+    any |= end_naps(s);
+    mutex_unlock(&s->mutex);
+    return any || count > 0;
+}
+
+bool sockets_rest(struct sockets *s)
+{
+    bool all = true;
+
+    if (!sockets_are_polled(s))
+        return true;
+    mutex_lock(&s->mutex);
+    for (uint32_t left = atomic_load(&s->polled); left > 0 && s->first_polled != NULL; left--) {
+        struct sockets_member *m = s->first_polled;
+        remove_polled(s, m);
+        if (!hold(m)) {
+            add_polled(s, m); /* whoever has its turn looks */
+            continue;
+        }
+        mutex_unlock(&s->mutex);
+        bool rests = m->duties->rest(m->client);
+        mutex_lock(&s->mutex);
+        if (!rests)
+            poll_from_now(s, m);
+        all &= rests;
+        release(s, m);
+    }
+    mutex_unlock(&s->mutex);
+    return all;
+}
+
+/* ---- members ---- */
+
+void sockets_member_init(struct sockets_member *m)
+{
+    *m = (struct sockets_member){.fd = -1};
+    mutex_init(&m->mutex);
+}
+
+void sockets_member_fini(struct sockets_member *m)
+{
+    CHECK(!sockets_member_is_in(m));
+    mutex_fini(&m->mutex);
+}
+
+/* A free place in the table, which grows; 0 if there is no memory. Within the mutex. */
+static uint32_t find_slot(struct sockets *s)
+{
+    for (uint32_t i = s->members + 1; i < s->slots; i++)
+        if (s->table[i].member == NULL)
+            return i;
+    for (uint32_t i = 1; i < s->slots; i++)
+        if (s->table[i].member == NULL)
+            return i;
+    uint32_t slots = s->slots > 0 ? 2 * s->slots : 16;
+    struct sockets_slot *table = realloc(s->table, slots * sizeof(*table));
+    if (table == NULL)
+        return 0;
+    memset(table + s->slots, 0, (slots - s->slots) * sizeof(*table));
+    uint32_t found = s->slots > 0 ? s->slots : 1;
+    s->table = table;
+    s->slots = slots;
+    return found;
+}
+
+/* Within both mutexes. */
+static bool enter(struct sockets *s, struct sockets_member *m)
+{
+    if (!deadlines_reserve(&s->naps, s->members + 1))
+        return false;
+    m->slot = find_slot(s);
+    if (m->slot == 0)
+        return false;
+    s->table[m->slot].generation++;
+    if (!set_armed(s, m, EPOLLIN, EPOLL_CTL_ADD))
+        return false;
+    s->table[m->slot].member = m;
+    s->members++;
+    return true;
+}
+
+/* Within its own mutex. */
+static bool join(struct sockets *s, struct sockets_member *m, const struct sockets_client *client)
+{
+    m->duties = client->duties;
+    m->client = client->client;
+    m->fd = client->fd;
+    m->patience = client->patience;
+    m->is_leaving = false;
+    mutex_lock(&s->mutex);
+    bool is_in = enter(s, m);
+    mutex_unlock(&s->mutex);
+    if (is_in)
+        atomic_store(&m->set, s);
+    return is_in;
+}
+
+bool sockets_add(struct sockets *s, struct sockets_member *m, const struct sockets_client *client)
+{
+    mutex_lock(&m->mutex);
+    struct sockets *in = atomic_load(&m->set);
+    bool is_in = in == NULL ? join(s, m, client) : in == s && m->users > 0;
+    m->users += is_in;
+    mutex_unlock(&m->mutex);
+    return is_in;
+}
+
+/* Within the set's mutex, which it leaves while a turn runs. The set stays until all have left. */
+static void leave(struct sockets *s, struct sockets_member *m)
+{
+    m->is_leaving = true;
+    m->events = 0;
+    (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, m->fd, NULL);
+    deadlines_remove(&s->naps, &m->nap);
+    while (m->has_turn)
+        (void)condition_wait(&s->is_left, &s->mutex, NEVER);
+    remove_polled(s, m);
+    s->table[m->slot].member = NULL;
+    s->members--;
+    condition_broadcast(&s->is_left);
+}
+
+/* While it leaves it has no users, and nobody can add it. */
+bool sockets_remove(struct sockets *s, struct sockets_member *m)
+{
+    mutex_lock(&m->mutex);
+    bool is_last = atomic_load(&m->set) == s && m->users > 0 && --m->users == 0;
+    mutex_unlock(&m->mutex);
+    if (!is_last)
+        return false;
+    mutex_lock(&s->mutex);
+    leave(s, m);
+    mutex_unlock(&s->mutex);
+    mutex_lock(&m->mutex);
+    atomic_store(&m->set, NULL);
+    mutex_unlock(&m->mutex);
+    return true;
+}
+
+/* The set that it is in, which stays while the member's mutex is held; NULL: none. */
+static struct sockets *set_of(struct sockets_member *m)
+{
+    return m->users > 0 ? atomic_load(&m->set) : NULL;
+}
+
+bool sockets_arm(struct sockets_member *m)
+{
+    mutex_lock(&m->mutex);
+    struct sockets *s = set_of(m);
+    if (s != NULL) {
+        mutex_lock(&s->mutex);
+        m->was_armed = true;
+        arm(s, m);
+        mutex_unlock(&s->mutex);
+    }
+    mutex_unlock(&m->mutex);
+    return s != NULL;
+}
+
+bool sockets_arrive(struct sockets_member *m)
+{
+    mutex_lock(&m->mutex);
+    struct sockets *s = set_of(m);
+    if (s != NULL) {
+        mutex_lock(&s->mutex);
+        nap_until(s, m, 0);
+        mutex_unlock(&s->mutex);
+        wake_signal(&s->wake);
+    }
+    mutex_unlock(&m->mutex);
+    return s != NULL;
+}

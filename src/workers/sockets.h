@@ -1,0 +1,143 @@
+/* A set of sockets that one thread looks at together: a taker of a completion queue, or the
+ * engine's thread in its absence. What the engine does for a socket that is in no set, whoever
+ * looks does for those in it: it waits for datagrams (epoll), and does the members' turns.
+ *
+ *                  +-------------------------------------+
+ *     add -------->| arm: look at the socket from now on |------> remove
+ *     look ------->| arrive, glance, rest: a turn        |
+ *                  +-------------------------------------+
+ *
+ * The set's epoll can itself be waited for: it is readable while a socket is that is armed.
+ *
+ * A member whose datagrams come through memory is *polled*: each look glances at it, without a
+ * system call, until it has had nothing for as long as it says. Then, or before the looker sleeps,
+ * it *rests*: its peer wakes it through the socket.
+ *
+ * I1  A turn runs only between add and remove. Remove waits for the turn that runs.
+ * I2  One thread at a time runs a turn of one member, whoever looks.
+ *
+ * Locks. A member's mutex guards which set it is in, the set's mutex all else. Both are last in the
+ * lock order, the member's first. Duties run without them. */
+#ifndef ZCRP_WORKERS_SOCKETS_H
+#define ZCRP_WORKERS_SOCKETS_H
+
+#include "deadlines.h"
+#include "platform/thread.h"
+#include "platform/waking.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a turn may return instead of an instant, until which it naps. */
+#define SOCKETS_ARM NEVER            /* look at the socket */
+#define SOCKETS_LEAVE_BE INT64_MIN   /* somebody else looks after it, and will arm it */
+#define SOCKETS_POLL (INT64_MIN + 1) /* look at the socket, and glance at memory */
+
+struct sockets_duties {
+    instant (*arrive)(void *client); /* something arrived, or a nap is over */
+    bool (*glance)(void *client);    /* false: nothing is in memory */
+    bool (*rest)(void *client);      /* false: something is there, so it cannot */
+};
+
+/* Letters: (c) while it is in a set; (n) its own mutex; (s) the set's. */
+struct sockets_member {
+    struct mutex mutex;
+    _Atomic(struct sockets *) set;       /* (n) NULL: none. Also read without, for a first look */
+    uint32_t users;                      /* (n) that added it there */
+    const struct sockets_duties *duties; /* (c) */
+    void *client;                        /* (c) */
+    duration patience;                   /* (c) how long it is polled in vain */
+    int fd;                              /* (c) */
+    uint32_t slot;                       /* (c) in the set's table */
+    uint32_t events;                     /* (s) that epoll waits for */
+    bool has_turn;                       /* (s) one runs now, */
+    bool was_armed;                      /* (s) and somebody else armed the socket since */
+    bool is_leaving;                     /* (s) no turn begins any more */
+    bool is_polled;                      /* (s) in the list, */
+    instant polled_since;                /* (s) in vain */
+    struct deadline nap;                 /* (s) of `arrive` */
+    struct sockets_member *previous, *next; /* (s) of those that are polled */
+};
+
+struct sockets_slot {
+    struct sockets_member *member; /* NULL: free */
+    uint32_t generation;
+};
+
+struct sockets {
+    int epoll;        /* (c) */
+    struct wake wake; /* ends a look that sleeps; in epoll, as slot 0 */
+    struct mutex mutex;
+    struct condition is_left;                          /* a turn ended while its member leaves */
+    struct sockets_slot *table;                        /* (s) */
+    uint32_t slots;                                    /* (s) */
+    uint32_t members;                                  /* (s) */
+    struct deadlines naps;                             /* (s) */
+    struct sockets_member *first_polled, *last_polled; /* (s) */
+    _Atomic uint32_t polled;                           /* (a) how many */
+    _Atomic uint32_t looks;                            /* (a) that glanced, and asked nobody */
+};
+
+/* ---- the set ---- */
+
+/* Nobody is in it. 0, or the system's negative error number (-EMFILE, -ENFILE, -ENOMEM). */
+__attribute__((warn_unused_result)) int sockets_init(struct sockets *s);
+
+/* Waits until those that leave have left. */
+void sockets_fini(struct sockets *s);
+
+/* In a child: closes the copies of its descriptors. */
+void sockets_abandon(struct sockets *s);
+
+/* Does the turns of those that have something. Waits for it until then (NEVER: no limit; one in the
+ * past only asks), unless memory has something. At most one system call but for what the turns do;
+ * none, mostly, if it only asks while members are polled. True if there was anything, or the wake
+ * was signalled. Any thread, also several. */
+bool sockets_look(struct sockets *s, instant until);
+
+/* Has those rest that are polled. False if one of them has something. */
+bool sockets_rest(struct sockets *s);
+
+static inline bool sockets_are_polled(const struct sockets *s)
+{
+    return atomic_load_explicit(&s->polled, memory_order_relaxed) > 0;
+}
+
+/* When the first nap is over; NEVER: there is none. */
+instant sockets_due(struct sockets *s);
+
+/* ---- a member ---- */
+
+/* It is in no set. */
+void sockets_member_init(struct sockets_member *m);
+void sockets_member_fini(struct sockets_member *m);
+
+/* What is looked at. */
+struct sockets_client {
+    const struct sockets_duties *duties;
+    void *client;
+    int fd;
+    duration patience;
+};
+
+/* Adds it, armed. In the set already: one more user. False if it is in another one, or the system
+ * has no room: then nothing has changed. */
+bool sockets_add(struct sockets *s, struct sockets_member *m, const struct sockets_client *client);
+
+/* One user of it less, if it is in this set; the last one removes it. True if it did: then no turn
+ * runs any more, and somebody else has to look at the socket. Not within a turn. */
+bool sockets_remove(struct sockets *s, struct sockets_member *m);
+
+/* Arms its socket. False if it is in no set. Any thread. */
+bool sockets_arm(struct sockets_member *m);
+
+/* Its turn comes soon, because something has come that the socket does not tell of. Likewise. */
+bool sockets_arrive(struct sockets_member *m);
+
+/* Any thread, a look. */
+static inline bool sockets_member_is_in(const struct sockets_member *m)
+{
+    return atomic_load(&m->set) != NULL;
+}
+
+#endif

@@ -1,0 +1,282 @@
+/* A set of sockets: whose turns a look does, and what a turn may want next. The sockets are wakes,
+ * which are readable until they are cleared. */
+#include "../../support/suite.h"
+#include "platform/system.h"
+#include "workers/sockets.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+struct client {
+    struct sockets_member member;
+    struct wake socket;
+    instant next;    /* what its turns return */
+    bool has_memory; /* what its glances find, and its rest */
+    _Atomic int turns, glances, rests;
+    _Atomic bool is_slow; /* a turn lasts while it is */
+};
+
+static struct sockets set, other;
+static struct client client[3];
+
+static instant arrive(void *context)
+{
+    struct client *c = context;
+
+    c->turns++;
+    wake_clear(&c->socket);
+    while (c->is_slow)
+        usleep(100);
+    return c->next;
+}
+
+static bool glance(void *context)
+{
+    struct client *c = context;
+
+    c->glances++;
+    return c->has_memory;
+}
+
+static bool rest(void *context)
+{
+    struct client *c = context;
+
+    c->rests++;
+    return !c->has_memory;
+}
+
+static const struct sockets_duties duties = {.arrive = arrive, .glance = glance, .rest = rest};
+
+static bool add_to(struct sockets *s, int i)
+{
+    const struct sockets_client as = {
+        .duties = &duties, .client = &client[i], .fd = client[i].socket.fd, .patience = 0};
+
+    return sockets_add(s, &client[i].member, &as);
+}
+
+static void begin(void)
+{
+    ck_assert_int_eq(sockets_init(&set), 0);
+    ck_assert_int_eq(sockets_init(&other), 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(wake_init(&client[i].socket), 0);
+        sockets_member_init(&client[i].member);
+        client[i].next = SOCKETS_ARM;
+        ck_assert(add_to(&set, i));
+    }
+}
+
+static void end(void)
+{
+    for (int i = 0; i < 3; i++) {
+        (void)sockets_remove(&set, &client[i].member);
+        sockets_member_fini(&client[i].member);
+        wake_fini(&client[i].socket);
+    }
+    sockets_fini(&set);
+    sockets_fini(&other);
+}
+
+FIXTURE(begin, end)
+
+static bool is_readable(void)
+{
+    struct pollfd epoll = {.fd = set.epoll, .events = POLLIN};
+
+    return poll(&epoll, 1, 0) == 1;
+}
+
+TEST(sockets_look__turns_of_those_that_have_something)
+{
+    ck_assert(!sockets_look(&set, 0));
+    ck_assert(!is_readable());
+    wake_signal(&client[0].socket);
+    wake_signal(&client[2].socket);
+    ck_assert(is_readable());
+    ck_assert(sockets_look(&set, NEVER));
+    ck_assert_int_eq(client[0].turns, 1);
+    ck_assert_int_eq(client[1].turns, 0);
+    ck_assert_int_eq(client[2].turns, 1);
+    ck_assert(!sockets_look(&set, clock_now() + MILLISECOND));
+}
+
+TEST(sockets_look__ended_by_the_wake)
+{
+    wake_signal(&set.wake);
+    ck_assert(sockets_look(&set, NEVER));
+    ck_assert(!sockets_look(&set, 0));
+}
+
+/* One that is left alone is not looked at until somebody arms it. */
+TEST(sockets_arm__after_leave_be)
+{
+    client[0].next = SOCKETS_LEAVE_BE;
+    wake_signal(&client[0].socket);
+    ck_assert(sockets_look(&set, 0));
+    wake_signal(&client[0].socket);
+    ck_assert(!sockets_look(&set, 0));
+    ck_assert(!is_readable());
+    ck_assert(sockets_arm(&client[0].member));
+    ck_assert(sockets_look(&set, 0));
+    ck_assert_int_eq(client[0].turns, 2);
+}
+
+/* A nap ends by the time, whatever arrives. */
+TEST(sockets_due__of_a_nap)
+{
+    client[0].next = clock_now() + 20 * MILLISECOND;
+    wake_signal(&client[0].socket);
+    ck_assert(sockets_look(&set, 0));
+    ck_assert_int_eq(sockets_due(&set), client[0].next);
+    wake_signal(&client[0].socket);
+    ck_assert(!sockets_look(&set, 0));
+    client[0].next = SOCKETS_ARM;
+    ck_assert(sockets_look(&set, NEVER));
+    ck_assert_int_eq(client[0].turns, 2);
+    ck_assert_int_eq(sockets_due(&set), NEVER);
+}
+
+/* What the socket does not tell of. */
+TEST(sockets_arrive__without_a_datagram)
+{
+    ck_assert(sockets_arrive(&client[1].member));
+    ck_assert(is_readable());
+    ck_assert(sockets_look(&set, 0));
+    ck_assert_int_eq(client[1].turns, 1);
+}
+
+/* A member that is polled is glanced at by each look, which mostly asks nobody else, until it has
+ * had nothing for as long as it says. */
+TEST(sockets_look__polls)
+{
+    client[0].next = SOCKETS_POLL;
+    client[0].has_memory = true;
+    wake_signal(&client[0].socket);
+    ck_assert(sockets_look(&set, 0));
+    ck_assert(sockets_are_polled(&set));
+    for (int i = 0; i < 100; i++)
+        ck_assert(sockets_look(&set, NEVER));
+    ck_assert_int_eq(client[0].glances, 100);
+    wake_signal(&client[1].socket);
+    for (int i = 0; i < 100 && client[1].turns == 0; i++)
+        ck_assert(sockets_look(&set, 0));
+    ck_assert_int_eq(client[1].turns, 1);
+    ck_assert(!sockets_rest(&set));
+    ck_assert(sockets_are_polled(&set));
+    client[0].has_memory = false;
+    (void)sockets_look(&set, 0);
+    ck_assert(!sockets_are_polled(&set));
+    ck_assert_int_eq(client[0].rests, 2);
+    ck_assert(sockets_rest(&set));
+    ck_assert_int_eq(client[0].rests, 2);
+}
+
+TEST(sockets_rest__all)
+{
+    for (int i = 0; i < 3; i++) {
+        client[i].next = SOCKETS_POLL;
+        wake_signal(&client[i].socket);
+    }
+    ck_assert(sockets_look(&set, 0));
+    ck_assert(sockets_rest(&set));
+    ck_assert(!sockets_are_polled(&set));
+}
+
+/* The last user removes it; then nothing concerns it. */
+TEST(sockets_remove__last_user)
+{
+    struct sockets_member *m = &client[0].member;
+
+    client[0].next = SOCKETS_POLL;
+    wake_signal(&client[0].socket);
+    ck_assert(sockets_look(&set, 0));
+    ck_assert(add_to(&set, 0));
+    ck_assert(!sockets_remove(&other, m));
+    ck_assert(!sockets_remove(&set, m));
+    ck_assert(sockets_member_is_in(m));
+    ck_assert(sockets_remove(&set, m));
+    ck_assert(!sockets_member_is_in(m));
+    ck_assert(!sockets_remove(&set, m));
+    ck_assert(!sockets_are_polled(&set));
+    wake_signal(&client[0].socket);
+    ck_assert(!sockets_look(&set, 0));
+    ck_assert(!sockets_arm(m));
+    ck_assert(!sockets_arrive(m));
+}
+
+TEST(sockets_add__to_one_set)
+{
+    ck_assert(!add_to(&other, 0));
+    ck_assert(sockets_remove(&set, &client[0].member));
+    ck_assert(add_to(&other, 0));
+    ck_assert(!add_to(&set, 0));
+    ck_assert(sockets_remove(&other, &client[0].member));
+}
+
+/* There is no room where the system does not watch the descriptor: a file. Nothing has changed. */
+TEST(sockets_add__no_room)
+{
+    struct sockets_member m;
+    const struct sockets_client as = {.duties = &duties, .fd = 99999};
+
+    sockets_member_init(&m);
+    ck_assert(!sockets_add(&set, &m, &as));
+    ck_assert(!sockets_member_is_in(&m));
+    ck_assert(!sockets_arm(&m));
+    sockets_member_fini(&m);
+}
+
+/* More than the table has room for at first. */
+TEST(sockets_add__many)
+{
+    enum { MANY = 100 };
+    static struct client crowd[MANY];
+
+    for (int i = 0; i < MANY; i++) {
+        struct client *c = &crowd[i];
+        ck_assert_int_eq(wake_init(&c->socket), 0);
+        sockets_member_init(&c->member);
+        c->next = SOCKETS_ARM;
+        const struct sockets_client as = {.duties = &duties, .client = c, .fd = c->socket.fd};
+        ck_assert(sockets_add(&set, &c->member, &as));
+        wake_signal(&c->socket);
+    }
+    while (sockets_look(&set, 0))
+        continue;
+    for (int i = 0; i < MANY; i++) {
+        ck_assert_int_eq(crowd[i].turns, 1);
+        ck_assert(sockets_remove(&set, &crowd[i].member));
+        sockets_member_fini(&crowd[i].member);
+        wake_fini(&crowd[i].socket);
+    }
+}
+
+static void *look(void *context)
+{
+    (void)context;
+    (void)sockets_look(&set, 0);
+    return NULL;
+}
+
+/* One turn of a member at a time; removing waits for it. */
+TEST(sockets_remove__waits_for_the_turn)
+{
+    pthread_t looker, remover;
+
+    client[0].is_slow = true;
+    wake_signal(&client[0].socket);
+    ck_assert_int_eq(pthread_create(&looker, NULL, look, NULL), 0);
+    while (client[0].turns == 0)
+        usleep(100);
+    wake_signal(&client[0].socket);
+    ck_assert_int_eq(pthread_create(&remover, NULL, look, NULL), 0);
+    ck_assert_int_eq(pthread_join(remover, NULL), 0);
+    ck_assert_int_eq(client[0].turns, 1);
+    client[0].is_slow = false;
+    ck_assert(sockets_remove(&set, &client[0].member));
+    ck_assert(!client[0].member.has_turn);
+    ck_assert_int_eq(pthread_join(looker, NULL), 0);
+}
