@@ -1,9 +1,5 @@
 #include "collection.h"
 
-#include "platform/thread.h"
-
-static struct mutex collections = {.handle = PTHREAD_MUTEX_INITIALIZER};
-
 void collection_init(struct collection *c)
 {
     *c = (struct collection){.wake = {.fd = -1}};
@@ -15,12 +11,19 @@ static void let_go(struct collection *c, struct message *m)
     atomic_store(&m->collection, NULL);
 }
 
-void collection_fini(struct collection *c)
+/* Locked. */
+static void let_go_of_all(struct collection *c)
 {
-    mutex_lock(&collections);
     while (c->ended.first != NULL)
         let_go(c, c->ended.first);
-    mutex_unlock(&collections);
+}
+
+void collection_fini(struct collection *c)
+{
+    completions_lock();
+    (void)place_leave(&c->place);
+    let_go_of_all(c);
+    completions_unlock();
     if (atomic_load(&c->is_on))
         wake_fini(&c->wake);
 }
@@ -28,12 +31,12 @@ void collection_fini(struct collection *c)
 /* Two threads may both be first. */
 static bool turn_on(struct collection *c, struct wake *wake)
 {
-    mutex_lock(&collections);
+    completions_lock();
     bool is_first = !atomic_load(&c->is_on);
     if (is_first)
         c->wake = *wake;
     atomic_store(&c->is_on, true);
-    mutex_unlock(&collections);
+    completions_unlock();
     return is_first;
 }
 
@@ -53,13 +56,14 @@ int collection_descriptor(struct collection *c)
 
 void collection_put(struct collection *c, struct list ended)
 {
-    if (!atomic_load(&c->is_on))
+    if (!collection_has_taker(c))
         return;
-    mutex_lock(&collections);
-    for (struct message *m = ended.first; m != NULL; m = m->links.next)
+    completions_lock();
+    for (struct message *m = ended.first; collection_has_taker(c) && m != NULL; m = m->links.next)
         atomic_store(&m->collection, c);
-    list_append(&c->ended, ended);
-    mutex_unlock(&collections);
+    if (collection_has_taker(c))
+        list_append(&c->ended, ended);
+    completions_unlock();
 }
 
 void collection_ring(struct collection *c)
@@ -68,32 +72,61 @@ void collection_ring(struct collection *c)
         wake_signal(&c->wake);
 }
 
-/* A message whose latch is still closed will be rung for: it is left for then. */
+void collection_tell(struct collection *c)
+{
+    collection_ring(c);
+    place_note(&c->place, FACT_ENDED);
+}
+
+struct message *collection_take_locked(struct collection *c)
+{
+    struct message *m = c->ended.first;
+
+    if (m == NULL || message_is_in_flight(m))
+        return NULL;
+    let_go(c, m);
+    return m;
+}
+
+bool collection_leave_queue(struct collection *c, const struct completions *from,
+                            struct sockets **sockets)
+{
+    completions_lock();
+    struct completions *in = atomic_load(&c->place.in);
+    bool was_in = in != NULL && (from == NULL || in == from);
+    if (was_in) {
+        *sockets = in->sockets;
+        (void)place_leave(&c->place);
+    }
+    if (was_in && !atomic_load(&c->is_on))
+        let_go_of_all(c);
+    completions_unlock();
+    return was_in;
+}
+
 static struct message *take_open(struct collection *c, bool *is_empty)
 {
-    mutex_lock(&collections);
-    struct message *m = c->ended.first;
-    if (m != NULL && message_is_in_flight(m))
-        m = NULL;
-    if (m != NULL)
-        let_go(c, m);
+    completions_lock();
+    struct message *m = collection_take_locked(c);
     *is_empty = c->ended.first == NULL;
     atomic_store_explicit(&c->has_more, m != NULL && !*is_empty, memory_order_relaxed);
-    mutex_unlock(&collections);
+    completions_unlock();
     return m;
 }
 
 static bool is_empty_now(struct collection *c)
 {
-    mutex_lock(&collections);
+    completions_lock();
     bool is_empty = c->ended.first == NULL;
-    mutex_unlock(&collections);
+    completions_unlock();
     return is_empty;
 }
 
 /* Clearing may swallow the ring for a message that was put just then, hence the second look. */
 static void clear(struct collection *c)
 {
+    if (!atomic_load(&c->is_on))
+        return;
     wake_clear(&c->wake);
     atomic_store(&c->is_rung, false);
     if (!is_empty_now(c))
@@ -107,7 +140,7 @@ struct message *collection_take(struct collection *c)
     bool is_empty;
     struct message *m;
 
-    if (!atomic_load(&c->is_on))
+    if (!collection_has_taker(c))
         return NULL;
     m = take_open(c, &is_empty);
     if (is_empty)
@@ -115,11 +148,6 @@ struct message *collection_take(struct collection *c)
     else if (m == NULL)
         atomic_store(&c->is_rung, false);
     return m;
-}
-
-void collection_after_fork(void)
-{
-    mutex_init(&collections);
 }
 
 void collection_withdraw(struct message *message)
@@ -130,9 +158,9 @@ void collection_withdraw(struct message *message)
     }
     if (atomic_load(&message->collection) == NULL)
         return;
-    mutex_lock(&collections);
+    completions_lock();
     struct collection *c = atomic_load(&message->collection);
     if (c != NULL)
         let_go(c, message);
-    mutex_unlock(&collections);
+    completions_unlock();
 }

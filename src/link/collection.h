@@ -1,11 +1,12 @@
-/* The collection: messages of one entity that have ended and were not collected yet, and a
- * descriptor that poll finds readable then.
+/* The collection: messages of one entity that have ended and were not told yet, and a descriptor
+ * that poll finds readable then. zcrp_collect takes them, or the queue that the entity is in
+ * (waiting/completions.h), of which the collection is a place: each message is taken once.
  *
  *     ended: put --> latch opens --> ring          collect: take (only if the latch is open)
  *
  * Anybody who sees its latch open may free a message, or submit it again, even after its entity was
- * closed. Then it has to leave the collection. So all collections share one mutex, which outlives
- * every entity. It is the last in the lock order, and held for a few instructions.
+ * closed. Then it has to leave the collection. So all collections share one mutex, (k), which
+ * outlives every entity (waiting/completions.h).
  *
  * I1  a message is in the list of the collection that it names, or names none.
  * I2  is_rung is true only while the descriptor is readable, or about to be: a collector clears the
@@ -15,14 +16,16 @@
 
 #include "message.h"
 #include "platform/waking.h"
+#include "waiting/completions.h"
 
 struct collection {
-    _Atomic bool is_on; /* (a) set once; before, nothing is collected and there is no descriptor */
-    struct wake
-        wake; /* (k) readable while messages can be collected; may be readable once without any */
+    _Atomic bool is_on;    /* (a) set once; before, there is no descriptor, and nothing is collected
+                              unless the entity is in a queue */
+    struct wake wake;      /* (k) readable while there is something to collect, or once in vain */
     _Atomic bool is_rung;  /* (a) a ring need not write: saves a system call for each batch */
     _Atomic bool has_more; /* (a) when a message was taken last, there were more */
     struct list ended;     /* (k) */
+    struct place place;    /* in a queue */
 };
 
 /* Off. */
@@ -34,17 +37,31 @@ void collection_fini(struct collection *c);
 /* Turns the collection on, if it is not. Its descriptor, or the system's negative error number. */
 int collection_descriptor(struct collection *c);
 
-/* Is it on? Sequentially consistent. Any thread may ask. */
-static inline bool collection_is_on(const struct collection *c)
+/* Is anybody going to take what has ended: who collects, or a queue? Sequentially consistent. Any
+ * thread may ask. */
+static inline bool collection_has_taker(const struct collection *c)
 {
-    return atomic_load(&c->is_on);
+    return atomic_load(&c->is_on) || place_is_in_queue(&c->place);
 }
 
-/* The messages, whose latches are about to open, wait to be collected; nothing if off. */
+/* The messages, whose latches are about to open, wait to be taken; nothing if nobody takes any. */
 void collection_put(struct collection *c, struct list ended);
 
-/* Makes the descriptor readable, once the latches of messages put are open; nothing if off. */
+/* The latches of messages that were put are open: makes the descriptor readable, and tells the
+ * queue. */
+void collection_tell(struct collection *c);
+
+/* Makes the descriptor readable, for something else; nothing if off. */
 void collection_ring(struct collection *c);
+
+/* The message that ended first, if its latch is open: if it is not, it will be told of. Locked,
+ * (k). */
+struct message *collection_take_locked(struct collection *c);
+
+/* Leaves that queue (NULL: any). What was not taken is left to who collects, or let go of. True if
+ * it was in it: `*sockets` are those that its takers look at. */
+bool collection_leave_queue(struct collection *c, const struct completions *from,
+                            struct sockets **sockets);
 
 /* The message that ended first, or NULL. Never blocks. */
 struct message *collection_take(struct collection *c);
@@ -58,8 +75,5 @@ static inline bool collection_has_more(const struct collection *c)
 /* Takes the message out of the collection that it is in, if any. Its latch is open, or the parent
  * of this process had it in flight: then it is in no collection of this process. */
 void collection_withdraw(struct message *message);
-
-/* In a child: nobody has the mutex. */
-void collection_after_fork(void);
 
 #endif

@@ -106,7 +106,7 @@ static bool move_backlog_up(struct zcrp_entity *e)
 /* Messages have ended: wakes those who wait for any of them. */
 static void ring(struct zcrp_entity *e)
 {
-    collection_ring(&e->collection);
+    collection_tell(&e->collection);
     bell_ring();
     lease_wake(&e->link->lease);
 }
@@ -207,10 +207,11 @@ static void tell_due(struct zcrp_entity *e, struct wakings *wakings, instant due
     wakings->wish = ++e->wish;
 }
 
-static void tell_change(struct zcrp_entity *e)
+static void tell_change(struct zcrp_entity *e, enum fact fact)
 {
     changes_tell(&e->changes);
     collection_ring(&e->collection);
+    place_note(&e->collection.place, fact);
 }
 
 /* The peer was found or lost. The other half of the connection ends with it: whatever its receiver
@@ -279,10 +280,12 @@ static void wake_all(struct zcrp_entity *e, const struct wakings *wakings)
         engine_arm_writable(&e->member);
     if (wanted & WAKE_PROGRESS)
         condition_broadcast(&e->progress);
-    if (wanted & (WAKE_LINK | WAKE_OFFER))
-        tell_change(e);
+    if (wanted & WAKE_OFFER)
+        tell_change(e, FACT_OFFER);
+    if (wanted & WAKE_LINK)
+        tell_change(e, FACT_LINK);
     if ((wanted & WAKE_LINK) && entity_other(e) != NULL)
-        tell_change(entity_other(e));
+        tell_change(entity_other(e), FACT_LINK);
 }
 
 /* ---- statistics ---- */

@@ -1,12 +1,12 @@
 #include "process.h"
 
 #include "channels.h"
-#include "collection.h"
 #include "entity.h"
 #include "platform/pages.h"
 #include "platform/system.h"
 #include "platform/waking.h"
 #include "statsfile/board.h"
+#include "waiting/completions.h"
 #include "zcrp.h"
 
 /* ---- calls that are refused ---- */
@@ -31,7 +31,7 @@ static void after_fork(void)
 {
     bell_after_fork();
     board_after_fork();
-    collection_after_fork();
+    completions_after_fork();
     channels_after_fork();
     engine_after_fork();
     entity_after_fork();

@@ -240,7 +240,7 @@ static bool is_idle(struct zcrp_entity *e)
     const struct lease *lease = &e->link->lease;
 
     return is_sender(e) && e->life == ENTITY_OPEN && !lease_is_taken(lease) &&
-           lease->sleepers == NULL && !collection_is_on(&e->collection) && !bell_is_heard() &&
+           lease->sleepers == NULL && !collection_has_taker(&e->collection) && !bell_is_heard() &&
            e->options.trace == NULL && e->notice.place < 0 && e->wrapped == 0 &&
            e->blocked == CHANNEL_OK && backlog_is_empty(&e->backlog) &&
            !sender_has_burst(e->machine.sender);

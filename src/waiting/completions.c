@@ -1,0 +1,163 @@
+#include "completions.h"
+
+#include "core/check.h"
+#include "platform/thread.h"
+
+#include <sched.h>
+
+static struct mutex places = {.handle = PTHREAD_MUTEX_INITIALIZER};
+
+void completions_lock(void)
+{
+    mutex_lock(&places);
+}
+
+void completions_unlock(void)
+{
+    mutex_unlock(&places);
+}
+
+void completions_after_fork(void)
+{
+    mutex_init(&places);
+}
+
+void completions_init(struct completions *c, void (*ring)(void *queue), void *queue,
+                      struct sockets *sockets)
+{
+    *c = (struct completions){.ring = ring, .queue = queue, .sockets = sockets};
+}
+
+void completions_fini(struct completions *c)
+{
+    CHECK(c->all == NULL);
+    while (atomic_load(&c->ringers) > 0)
+        sched_yield();
+}
+
+/* ---- the ready list, locked ---- */
+
+static void add_ready(struct completions *c, struct place *p)
+{
+    p->ready_before = c->last;
+    p->ready_behind = NULL;
+    if (c->last != NULL)
+        c->last->ready_behind = p;
+    else
+        c->first = p;
+    c->last = p;
+}
+
+static void remove_ready(struct completions *c, struct place *p)
+{
+    if (p->ready_before != NULL)
+        p->ready_before->ready_behind = p->ready_behind;
+    else
+        c->first = p->ready_behind;
+    if (p->ready_behind != NULL)
+        p->ready_behind->ready_before = p->ready_before;
+    else
+        c->last = p->ready_before;
+}
+
+struct place *completions_first(const struct completions *c)
+{
+    return c->first;
+}
+
+void completions_put_back(struct completions *c, struct place *p, uint32_t facts)
+{
+    remove_ready(c, p);
+    p->facts = facts;
+    if (facts != 0)
+        add_ready(c, p);
+}
+
+/* The queue whose takers are to be woken, once the mutex is free; NULL: none. Its memory stays
+ * until it was rung. */
+static struct completions *note(struct place *p, uint32_t facts)
+{
+    struct completions *c = atomic_load(&p->in);
+
+    if (c == NULL || facts == 0)
+        return NULL;
+    bool had_none = c->first == NULL;
+    if (p->facts == 0)
+        add_ready(c, p);
+    p->facts |= facts;
+    if (!had_none)
+        return NULL;
+    atomic_fetch_add(&c->ringers, 1);
+    return c;
+}
+
+static void ring(struct completions *c)
+{
+    if (c == NULL)
+        return;
+    c->ring(c->queue);
+    atomic_fetch_sub(&c->ringers, 1);
+}
+
+/* ---- places ---- */
+
+bool completions_add(struct completions *c, struct place *p, const struct place *as)
+{
+    completions_lock();
+    bool is_free = atomic_load(&p->in) == NULL;
+    if (is_free) {
+        p->context = as->context;
+        p->owner = as->owner;
+        p->is_backlog = as->is_backlog;
+        p->told = as->told;
+        p->facts = p->callers = 0;
+        p->previous = NULL;
+        p->next = c->all;
+        if (c->all != NULL)
+            c->all->previous = p;
+        c->all = p;
+        atomic_store(&p->in, c);
+    }
+    completions_unlock();
+    return is_free;
+}
+
+void place_note(struct place *p, uint32_t facts)
+{
+    if (!place_is_in_queue(p))
+        return;
+    completions_lock();
+    struct completions *c = note(p, facts);
+    completions_unlock();
+    ring(c);
+}
+
+void place_note_callers(struct place *p, uint32_t callers)
+{
+    if (!place_is_in_queue(p) || callers == 0)
+        return;
+    completions_lock();
+    p->callers += callers;
+    struct completions *c = note(p, FACT_CALLER);
+    completions_unlock();
+    ring(c);
+}
+
+bool place_leave(struct place *p)
+{
+    struct completions *c = atomic_load(&p->in);
+
+    if (c == NULL)
+        return false;
+    if (p->facts != 0)
+        remove_ready(c, p);
+    if (p->previous != NULL)
+        p->previous->next = p->next;
+    else
+        c->all = p->next;
+    if (p->next != NULL)
+        p->next->previous = p->previous;
+    p->facts = 0;
+    atomic_store(&p->in, NULL);
+    return true;
+}

@@ -1,0 +1,102 @@
+/* What completion queues have to tell. A *place* is where things end or begin that a user wants to
+ * hear of: an entity's collection, a listener's backlog. It is in one queue's completions at most,
+ * and ready there while it has facts that nobody took.
+ *
+ *     place_note --> [ ready places, first in, first out ] --take--> the user
+ *                          ^-- a place that has more goes to the end: so none starves
+ *
+ * A fact is a bit of the place, so nothing is allocated, and a completion cannot fail. What a fact
+ * consists of is with the place's owner: messages in a list, callers in a backlog.
+ *
+ * Places, ready lists, and the messages of all collections share one mutex, (k), which outlives
+ * every queue and every entity. It is the last in the lock order, and held for a few instructions.
+ *
+ * I1  a place is ready exactly while it is in a queue and has facts.
+ * I2  a ring is under way, or has been, for each time that a queue has had nothing and got
+ *     something: so whoever found nothing, and sleeps, wakes. */
+#ifndef ZCRP_WAITING_COMPLETIONS_H
+#define ZCRP_WAITING_COMPLETIONS_H
+
+#include "platform/waking.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum fact {
+    FACT_ENDED = 1,  /* messages have ended */
+    FACT_OFFER = 2,  /* the peer has said how large a message is */
+    FACT_LINK = 4,   /* how the link to the peer stands has changed */
+    FACT_CALLER = 8, /* `callers` have come */
+};
+
+struct sockets;
+
+struct place {
+    _Atomic(struct completions *) in; /* (k); NULL: none. Also read without, for a first look */
+    void *context;                    /* (k) the user's */
+    void *owner;                      /* (k) whose it is, as the queue knows it; NULL */
+    bool is_backlog;                  /* (k) a listener's; else an entity's collection */
+    int told;                         /* (k) how the link stands, as was told */
+    uint32_t facts;                   /* (k) bits of enum fact */
+    uint32_t callers;                 /* (k) that were not told yet */
+    struct place *previous, *next;    /* (k) of all in the queue */
+    struct place *ready_before, *ready_behind; /* (k) of those that are ready */
+};
+
+struct completions {
+    struct place *all;          /* (k) in any order */
+    struct place *first, *last; /* (k) that are ready */
+    _Atomic int ringers;        /* (a) threads that are about to wake a taker */
+    void (*ring)(void *queue);  /* (c) wakes those who wait for completions */
+    void *queue;                /* (c) */
+    struct sockets *sockets;    /* (c) that the takers look at (workers/sockets.h) */
+};
+
+/* ---- the mutex ---- */
+
+void completions_lock(void);
+void completions_unlock(void);
+
+/* In a child: nobody has it. */
+void completions_after_fork(void);
+
+/* ---- the queue's side ---- */
+
+/* Nothing is there. `ring` is called, without a lock, when something is; any thread. */
+void completions_init(struct completions *c, void (*ring)(void *queue), void *queue,
+                      struct sockets *sockets);
+
+/* No place is in it any more; waits until no thread rings. */
+void completions_fini(struct completions *c);
+
+/* The place joins, with what the queue knows of it (context, owner, is_backlog, told), and no
+ * facts. False: it is in a queue already, and nothing has changed. */
+bool completions_add(struct completions *c, struct place *p, const struct place *as);
+
+/* Locked, (k): the place that is the first to be told of; NULL: there is none. Then, its facts are
+ * these from now on, and it goes to the end if it has any. */
+struct place *completions_first(const struct completions *c);
+void completions_put_back(struct completions *c, struct place *p, uint32_t facts);
+
+/* ---- the place's side ---- */
+
+/* Any thread, a look. */
+static inline bool place_is_in_queue(const struct place *p)
+{
+    return atomic_load(&p->in) != NULL;
+}
+
+/* Something has happened, bits of enum fact; nothing if the place is in no queue. Wakes takers. Not
+ * locked. */
+void place_note(struct place *p, uint32_t facts);
+
+/* So many callers more have come. */
+void place_note_callers(struct place *p, uint32_t callers);
+
+/* The place leaves the queue that it is in; what was not taken is told no more. True if it was in
+ * one. Locked, (k). */
+bool place_leave(struct place *p);
+
+#endif
