@@ -29,9 +29,9 @@
  * Threads. Every function may be called from any thread at any time, with two exceptions. One
  * message must not be given to two calls at once, other than wait, probe, error and cancel. An
  * entity must not be used during or after its close. In a signal handler only zcrp_interrupt,
- * zcrp_connection_interrupt and zcrp_listener_interrupt may be called. The library prints nothing,
- * never exits, and installs no signal handler. There is one exception: if an invariant of its own
- * is broken, it prints that to standard error and aborts.
+ * zcrp_connection_interrupt, zcrp_listener_interrupt and zcrp_queue_interrupt may be called. The
+ * library prints nothing, never exits, and installs no signal handler. There is one exception: if
+ * an invariant of its own is broken, it prints that to standard error and aborts.
  *
  * Forks. A child may open entities of its own; with the paper's API it has to close its parent's
  * first. It may close its parent's entities: that frees the child's copies and tells the
@@ -995,6 +995,127 @@ ZCRP_PUBLIC int zcrp_connection_interrupt(struct zcrp_connection *connection);
  * may be gone before its confirmation arrives: then the close takes 0.3 s longer, and still counts
  * as confirmed. NULL is fine. */
 ZCRP_PUBLIC int zcrp_connection_close(struct zcrp_connection *connection);
+
+/* ---- Completion queues ----------------------------------------------------------------------
+ *
+ * For programs with events: one queue tells what has happened to any number of entities,
+ * connections and listeners. It takes the place of zcrp_descriptor, zcrp_collect and
+ * zcrp_listener_descriptor, of which a program with 200 connections would poll 400.
+ *
+ *     zcrp_queue_open(&q);
+ *     zcrp_queue_add_listener(q, listener, NULL);
+ *     while ((n = zcrp_queue_take(q, c, 64, -1)) >= 0)
+ *         for (int i = 0; i < n; i++)
+ *             switch (c[i].kind) {
+ *             case ZCRP_PEER_CALLED:       accept, zcrp_queue_add_connection, post buffers
+ *             case ZCRP_MESSAGE_ENDED:     c[i].message, c[i].code, c[i].context
+ *             case ZCRP_CONNECTION_ENDED:  zcrp_connection_close(c[i].connection)
+ *             }
+ *     zcrp_queue_close(q);
+ *
+ * What is added stays the caller's. Messages are submitted, waited for and cancelled as without a
+ * queue. Adding needs no memory, and no completion is lost for lack of it. */
+
+struct zcrp_queue;
+
+/* What a completion tells of. */
+enum zcrp_completion_kind {
+    ZCRP_MESSAGE_ENDED = 1, /* `message` has ended with `code`, as zcrp_error says */
+    ZCRP_PEER_CALLED = 2, /* zcrp_accept would not wait: one completion for each caller. Accept with
+                             a limit of 0, because the caller may be gone by then */
+    ZCRP_CONNECTION_UP = 3, /* its peer was found: where zcrp_connection_status was BUSY when it was
+                               added, as it may be of one that was accepted just now */
+    ZCRP_CONNECTION_ENDED = 4, /* for the reason `code`, as zcrp_connection_status says; once */
+    ZCRP_OFFER_CAME = 5,       /* the peer has said the size of a message, or of several, which
+                                  zcrp_expect with a limit of 0 tells; it may have told before */
+};
+
+/* Structs grow at their end. What does not belong to the kind is NULL or 0. */
+struct zcrp_completion {
+    int kind;      /* enum zcrp_completion_kind */
+    int code;      /* of a message, or a connection that has ended */
+    void *context; /* that was given when it was added */
+    struct zcrp_msg *message;
+    struct zcrp_entity *entity; /* that had the message, or the offer; a connection's half */
+    struct zcrp_connection *connection; /* if it was added as one */
+    struct zcrp_listener *listener;
+};
+
+/* Opens a queue. 0 and *queue, to be given to zcrp_queue_close; or ZCRP_ERROR_ARGUMENT, _MEMORY,
+ * _SYSTEM, and *queue is NULL. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_open(struct zcrp_queue **queue);
+
+/* Adds an entity, which may be one half of a connection; a connection, with both of its halves; or
+ * a listener. Each is in one queue at most. `context` is the caller's, and comes back with each
+ * completion. From then on the queue tells what happens. It also tells at once what was there
+ * before: callers in the backlog; that the connection has ended; messages that wait to be
+ * collected, where zcrp_descriptor was called. The queue tells how a connection stands only if that
+ * was added as a connection. 0, or ZCRP_ERROR_ARGUMENT (NULL; in a queue already), _FORKED. */
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_add(struct zcrp_queue *queue, struct zcrp_entity *entity,
+                                             void *context);
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_add_connection(struct zcrp_queue *queue,
+                                                        struct zcrp_connection *connection,
+                                                        void *context);
+ZCRP_PUBLIC ZCRP_MUST_USE int
+zcrp_queue_add_listener(struct zcrp_queue *queue, struct zcrp_listener *listener, void *context);
+
+/* Takes it out of the queue, by what it was added as. No take that begins afterwards tells of it.
+ * One that is under way in another thread may return what it took before. So free what the context
+ * points to when no other thread takes. What was not taken is told no more, but messages that have
+ * ended are left for zcrp_collect, if zcrp_descriptor was called. 0, or ZCRP_ERROR_ARGUMENT (not in
+ * this queue), _FORKED.
+ *
+ * To close an entity, a connection or a listener removes it in the same way, before anything else.
+ * Then the messages that end with the close are told by no queue: zcrp_error says how they ended.
+ *
+ * A message is told once, by take or by zcrp_collect, whichever comes first. To free it, or to
+ * submit it again, withdraws a completion that was not taken. A message that zcrp_wait_for has
+ * waited for is told all the same. */
+ZCRP_PUBLIC int zcrp_queue_remove(struct zcrp_queue *queue, struct zcrp_entity *entity);
+ZCRP_PUBLIC int zcrp_queue_remove_connection(struct zcrp_queue *queue,
+                                             struct zcrp_connection *connection);
+ZCRP_PUBLIC int zcrp_queue_remove_listener(struct zcrp_queue *queue,
+                                           struct zcrp_listener *listener);
+
+/* Takes up to `most` completions, at least 1, and returns their number. Where there is none it
+ * waits for one, at most `timeout_ns` (negative: for ever; 0: not at all), and returns 0 when the
+ * time is over. Messages of one entity come in the order in which they ended. Entities that have
+ * several take turns, so none of them waits for ever.
+ *
+ * Whoever takes receives, for all links in the queue: with a limit of 0 each that may have
+ * something has one turn, in the caller's thread; with a longer one the thread sleeps on all of
+ * them together. So a program may spin on it. A call with 0 that finds nothing makes one system
+ * call at most, however many links there are. When nobody has taken for 2 ms the library's threads
+ * receive, until somebody takes again. A listener's callers they always hear.
+ *
+ * Any number of threads may take: each completion comes once, and one of the threads receives. Or a
+ * code: ZCRP_ERROR_INTERRUPTED; _CLOSED (another thread closes the queue); _ARGUMENT, _FORKED.
+ *
+ *     int zcrp_queue_take(struct zcrp_queue *queue, struct zcrp_completion *completions, int most,
+ *                         int64_t timeout_ns);
+ *
+ * This is a macro: it passes the size of the program's struct, also as the distance of the
+ * completions. */
+#define zcrp_queue_take(queue, completions, most, timeout_ns)                                      \
+    zcrp_queue_take_sized(queue, completions, most, timeout_ns, sizeof(struct zcrp_completion))
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_take_sized(struct zcrp_queue *queue,
+                                                    struct zcrp_completion *completions, int most,
+                                                    int64_t timeout_ns, size_t completion_size);
+
+/* A descriptor that polls readable while there is something to take, or to receive; so a take may
+ * find nothing. It is the queue's: never read or close it. It is for loops that wait for other
+ * things, too: poll it (poll, select, epoll without EPOLLET), and then take with a limit of 0. Or
+ * ZCRP_ERROR_ARGUMENT, _FORKED. */
+ZCRP_PUBLIC int zcrp_queue_descriptor(struct zcrp_queue *queue);
+
+/* Ends the calls of take that wait, or else the next one that would return nothing, with
+ * ZCRP_ERROR_INTERRUPTED. A signal handler may call it. 0, or ZCRP_ERROR_ARGUMENT, _FORKED. */
+ZCRP_PUBLIC int zcrp_queue_interrupt(struct zcrp_queue *queue);
+
+/* Closes the queue. Calls of take that are under way return ZCRP_ERROR_CLOSED, or what they have;
+ * the close waits for that. All that is in the queue is removed as above, and stays open. NULL is
+ * fine. 0, or ZCRP_ERROR_TRACE. */
+ZCRP_PUBLIC int zcrp_queue_close(struct zcrp_queue *queue);
 
 #ifdef __cplusplus
 }

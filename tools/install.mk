@@ -48,7 +48,7 @@ manual = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 # Each public function has a page by its name, which leads to zcrp(3).
 paren := (
-functions = $(sort $(patsubst %_sized,%,$(shell sed -n 's/^ZCRP_PUBLIC .*[ *]\(zcrp_[a-z0-9_]*\)$(paren).*/\1/p' include/zcrp.h)))
+functions = $(sort $(patsubst %_sized,%,$(shell sed -n 's/^\(ZCRP_PUBLIC .*[ *]\)\{0,1\}\(zcrp_[a-z0-9_]*\)$(paren).*/\2/p' include/zcrp.h)))
 to_man3 = $(DESTDIR)$(MANDIR)/man3
 
 install: all

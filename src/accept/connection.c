@@ -377,6 +377,8 @@ int zcrp_connection_close(struct zcrp_connection *connection)
     }
     if (code != ZCRP_OK)
         return code;
+    (void)entity_leave_queue(c->receiver, NULL);
+    (void)entity_leave_queue(c->sender, NULL);
     instant began = clock_now();
     int sent = entity_linger(c->sender, began);
     if (sent == ZCRP_OK)

@@ -6,6 +6,7 @@
  *                                                      \---- nobody accepts --> turned away
  *
  * Where callers need keys, the thread of the pending handshakes admits them (pending.h). */
+#include "listener.h"
 #include "connection.h"
 #include "handshake/pending.h"
 #include "link/codes.h"
@@ -369,6 +370,16 @@ int zcrp_accept(struct zcrp_listener *listener, struct zcrp_connection **connect
 
 /* ---- what is asked of one ---- */
 
+struct peers *listener_peers(const struct zcrp_listener *l)
+{
+    return l->peers;
+}
+
+uint32_t listener_generation(const struct zcrp_listener *l)
+{
+    return l->generation;
+}
+
 int zcrp_listener_port(const struct zcrp_listener *listener)
 {
     return listener == NULL ? code_of_null("listener") : zcrp_udp_port(listener->socket.fd);
@@ -423,6 +434,8 @@ int zcrp_listener_close(struct zcrp_listener *listener)
     int code = process_refusal(listener->generation);
     if (code != ZCRP_OK && code != ZCRP_ERROR_FORKED)
         return code;
+    if (code == ZCRP_OK)
+        (void)peers_leave_queue(listener->peers, NULL);
     destroy(listener, code == ZCRP_ERROR_FORKED);
     return ZCRP_OK;
 }

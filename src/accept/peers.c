@@ -22,6 +22,7 @@ struct peers {
     struct interrupt interrupt;
     _Atomic uint32_t changes; /* (a) a futex: something to take */
     struct mutex mutex;
+    struct place place;        /* in a queue */
     struct wake wake;          /* (m) readable while there is something to take; -1: not in use */
     int lack;                  /* (m) an error number that the next take tells; 0: none */
     uint64_t admitted;         /* (m) so far, */
@@ -178,13 +179,14 @@ static bool has_news(const struct peers *p)
     return p->waiting > 0 || p->lack != 0;
 }
 
-/* Ends a locked section. */
+/* Ends a locked section in which a caller, or a lack, came. */
 static void tell(struct peers *p)
 {
     if (p->wake.fd >= 0 && has_news(p))
         wake_signal(&p->wake);
     mutex_unlock(&p->mutex);
     changes_tell(&p->changes);
+    place_note_callers(&p->place, 1);
 }
 
 void peers_admit(struct peers *p, struct zcrp_connection *connection, instant now)
@@ -281,6 +283,28 @@ uint32_t peers_oldest(struct peers *p, instant *since)
 void peers_interrupt(struct peers *p)
 {
     interrupt_raise(&p->interrupt);
+}
+
+/* Who comes meanwhile waits for the mutex, and is told of behind that. */
+bool peers_join_queue(struct peers *p, struct completions *queue, void *context, void *owner)
+{
+    const struct place as = {.context = context, .owner = owner, .is_backlog = true};
+
+    mutex_lock(&p->mutex);
+    bool has_joined = completions_add(queue, &p->place, &as);
+    uint32_t callers = p->waiting + (p->lack != 0);
+    mutex_unlock(&p->mutex);
+    if (has_joined)
+        place_note_callers(&p->place, callers);
+    return has_joined;
+}
+
+bool peers_leave_queue(struct peers *p, const struct completions *from)
+{
+    completions_lock();
+    bool was_in = (from == NULL || atomic_load(&p->place.in) == from) && place_leave(&p->place);
+    completions_unlock();
+    return was_in;
 }
 
 int peers_descriptor(struct peers *p)

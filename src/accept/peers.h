@@ -14,6 +14,7 @@
 
 #include "core/instant.h"
 #include "transport/address.h"
+#include "waiting/completions.h"
 #include "zcrp.h"
 
 struct peers;
@@ -71,6 +72,13 @@ uint32_t peers_oldest(struct peers *p, instant *since);
 
 /* Ends the waits. A signal handler may call it. */
 void peers_interrupt(struct peers *p);
+
+/* They are told of in the queue's completions: those that wait, and each that comes. `owner` is
+ * whose they are. False: they are in a queue already. */
+bool peers_join_queue(struct peers *p, struct completions *queue, void *context, void *owner);
+
+/* They leave that queue (NULL: any). True if they were in it. */
+bool peers_leave_queue(struct peers *p, const struct completions *from);
 
 /* Is readable while take would not wait; or the system's negative error number. */
 int peers_descriptor(struct peers *p);

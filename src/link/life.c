@@ -224,6 +224,16 @@ int zcrp_open_receiver_sized(struct zcrp_entity **entity, const int descriptors[
 
 /* ---- close ---- */
 
+bool entity_leave_queue(struct zcrp_entity *e, const struct completions *from)
+{
+    struct sockets *sockets;
+    bool was_in = collection_leave_queue(&e->collection, from, &sockets);
+
+    if (was_in)
+        turns_leave(e, sockets);
+    return was_in;
+}
+
 void entity_destroy(struct zcrp_entity *e)
 {
     enum machine_role role = e->machine.role;
@@ -393,6 +403,7 @@ int zcrp_close(struct zcrp_entity *entity)
     }
     if (code != ZCRP_OK)
         return code;
+    (void)entity_leave_queue(entity, NULL);
     code = entity_linger(entity, clock_now());
     if (!entity_await_crossings(entity))
         return ZCRP_ERROR_BUSY;

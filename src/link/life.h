@@ -23,6 +23,10 @@ __attribute__((warn_unused_result)) int entity_make(struct zcrp_entity **entity,
 /* It joins the engine; turns_start has it driven. ZCRP_OK or a code. */
 __attribute__((warn_unused_result)) int entity_join(struct zcrp_entity *e);
 
+/* It leaves that completion queue (NULL: any): what was not taken there is told no more. True if it
+ * was in it. */
+bool entity_leave_queue(struct zcrp_entity *e, const struct completions *from);
+
 /* Closes: waits for what was sent, tells the peer, fails what is left. `since` is when the wait for
  * the peer began. ZCRP_OK, or ZCRP_ERROR_TIMEOUT if the peer did not confirm. */
 int entity_linger(struct zcrp_entity *e, instant since);

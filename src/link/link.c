@@ -21,6 +21,7 @@ struct link *link_create(const struct zcrp_options *options, struct session_keys
     moderation_init(&l->rx.moderation);
     spinning_init(&l->rx.spinning, options->spin_ns);
     lease_init(&l->lease);
+    sockets_member_init(&l->sockets);
     return l;
 }
 
@@ -40,6 +41,7 @@ void link_remove(struct link *l, enum machine_role role)
 {
     if (!forget(l, role))
         return;
+    sockets_member_fini(&l->sockets);
     mutex_fini(&l->mutex);
     peer_move_end(l->peer_move);
     own_move_end(l->own_move);

@@ -17,6 +17,7 @@
 #include "platform/thread.h"
 #include "waiting/lease.h"
 #include "waiting/wait_policy.h"
+#include "workers/sockets.h"
 #include "workers/workspace.h"
 
 struct own_move;
@@ -48,7 +49,8 @@ struct link {
     struct peer_move *peer_move;           /* (c) where the peer is; NULL: it cannot move, */
     struct own_move *own_move;             /* (c) or this side cannot */
     struct rx rx;
-    struct lease lease; /* who receives, and until when */
+    struct lease lease;            /* who receives, and until when */
+    struct sockets_member sockets; /* of the queue whose takers receive in the workers' place */
 };
 
 /* Without halves; the options are complete, and of each of them. `session_keys` is what the peer

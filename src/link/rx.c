@@ -561,7 +561,7 @@ static bool leave_reaped(struct zcrp_entity *sender)
 static void look_again(struct zcrp_entity *e)
 {
     lease_wake(&e->link->lease);
-    engine_arrive(&e->member);
+    rx_come(e);
 }
 
 /* A kept lease is nobody's, so this thread learns for the next that has it. */
@@ -676,33 +676,98 @@ static bool say_worker_asleep(struct zcrp_entity *reader)
  * receives: this one has other things to do. */
 void rx_arm(struct zcrp_entity *reader)
 {
-    engine_arm(&reader->member);
+    if (!sockets_arm(&reader->link->sockets))
+        engine_arm(&reader->member);
     if (!say_worker_asleep(reader))
+        rx_come(reader);
+}
+
+void rx_come(struct zcrp_entity *reader)
+{
+    if (!sockets_arrive(&reader->link->sockets))
         engine_arrive(&reader->member);
+}
+
+/* How a worker's turn ends. */
+enum turn_end {
+    TURN_LEFT,  /* a waiter receives, or nobody any more */
+    TURN_NAPS,  /* for `nap`, whatever arrives */
+    TURN_WAITS, /* nothing is there, as far as the socket tells */
+};
+
+/* Receives until nothing is there any more, or for long enough. */
+static enum turn_end workers_turn(struct zcrp_entity *e, duration *nap)
+{
+    mutex_lock(&e->link->mutex);
+    bool is_looked_after = lease_on_disarmed(&e->link->lease);
+    mutex_unlock(&e->link->mutex);
+    if (is_looked_after)
+        return TURN_LEFT;
+    struct workspace *w = workspace_take();
+    *nap = MILLISECOND;
+    if (w == NULL)
+        return TURN_NAPS; /* no memory at present */
+    bool may_be_more = receive_all(e, w);
+    workspace_give(w);
+    mutex_lock(&e->link->mutex);
+    *nap = may_be_more ? 0 : rx_rest(e);
+    bool is_over = e->link->is_broken;
+    mutex_unlock(&e->link->mutex);
+    if (is_over)
+        return TURN_LEFT;
+    return *nap > 0 ? TURN_NAPS : TURN_WAITS;
 }
 
 /* Sleeps without a plan out: a message that is cancelled meanwhile comes back at once. */
 instant rx_on_arrival(void *client)
 {
     struct zcrp_entity *e = client;
+    duration nap;
 
-    mutex_lock(&e->link->mutex);
-    bool is_looked_after = lease_on_disarmed(&e->link->lease);
-    mutex_unlock(&e->link->mutex);
-    if (is_looked_after)
+    if (sockets_member_is_in(&e->link->sockets))
         return ENGINE_LEAVE_BE;
-    struct workspace *w = workspace_take();
-    if (w == NULL)
-        return clock_now() + MILLISECOND; /* no memory at present */
-    bool may_be_more = receive_all(e, w);
-    workspace_give(w);
-    mutex_lock(&e->link->mutex);
-    duration nap = may_be_more ? 0 : rx_rest(e);
-    bool is_over = e->link->is_broken;
-    mutex_unlock(&e->link->mutex);
-    if (is_over)
+    enum turn_end end = workers_turn(e, &nap);
+    if (end == TURN_LEFT)
         return ENGINE_LEAVE_BE;
-    if (nap > 0 || !say_worker_asleep(e))
+    if (end == TURN_NAPS || !say_worker_asleep(e))
         return clock_now() + nap;
     return ENGINE_ARM;
+}
+
+/* ---- in a queue ---- */
+
+instant rx_on_look(void *client)
+{
+    struct zcrp_entity *e = client;
+    duration nap;
+    enum turn_end end = workers_turn(e, &nap);
+
+    if (end == TURN_LEFT)
+        return SOCKETS_LEAVE_BE;
+    if (end == TURN_NAPS)
+        return clock_now() + nap;
+    mutex_lock(&e->link->mutex);
+    bool is_memory = transport_is_memory(e->transport);
+    if (is_memory)
+        rx_say_awake(e);
+    mutex_unlock(&e->link->mutex);
+    return is_memory ? SOCKETS_POLL : SOCKETS_ARM;
+}
+
+/* A waiter that has the lease looks itself. */
+bool rx_on_glance(void *client)
+{
+    struct zcrp_entity *e = client;
+    struct workspace *w = lease_is_taken(&e->link->lease) ? NULL : workspace_take();
+
+    if (w == NULL)
+        return false;
+    enum arrival found = rx_turn(e, w, HEAR_MEMORY);
+    workspace_give(w);
+    return found != ARRIVAL_NONE;
+}
+
+bool rx_on_rest(void *client)
+{
+    return say_worker_asleep(client);
 }

@@ -36,8 +36,11 @@ bool rx_say_asleep(struct zcrp_entity *reader);
  * nobody else looks until rx_arm. Locked. */
 void rx_say_awake(struct zcrp_entity *reader);
 
-/* The engine receives for it from now on. */
+/* The workers receive for it from now on: the engine, or whoever looks at its queue's sockets. */
 void rx_arm(struct zcrp_entity *reader);
+
+/* They have a turn of it soon: something may be there that the socket does not tell of. */
+void rx_come(struct zcrp_entity *reader);
 
 /* Nothing is there any more: how long not even arrivals shall end the sleep; 0: they shall. Locked.
  */
@@ -61,6 +64,12 @@ void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);
  * as good as lost. Nobody receives for it yet. */
 struct datagram_queue;
 void rx_hear_early(struct zcrp_entity *e, const struct datagram_queue *early);
+
+/* Whoever looks at a queue's sockets: something arrived; a glance at memory; nobody glances any
+ * more. See sockets_duties. */
+instant rx_on_look(void *client);
+bool rx_on_glance(void *client);
+bool rx_on_rest(void *client);
 
 /* The engine's: something arrived. When it is to be called again; see engine_duties. */
 instant rx_on_arrival(void *client);

@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "entity.h"
+#include "rx.h"
 #include "tx.h"
 #include "wholes.h"
 
@@ -192,7 +193,7 @@ bool ways_run(struct zcrp_entity *e, struct ways_errand *errand)
 
     if (errand->begins) {
         lease_wake(&e->link->lease);
-        engine_arrive(&entity_reader(e)->member);
+        rx_come(entity_reader(e));
     }
     if (x->gone != NULL)
         transport_free(x->gone);

@@ -99,12 +99,21 @@ kill "$running"
 wait "$running" 2>/dev/null
 running=
 
+# ---- a queue: 100 peers of one server
+
+receives "$build/examples/crowd" serve 127.0.0.1 0
+check "crowd ask" "$build/examples/crowd" ask 127.0.0.1 "$port"
+check "crowd ask prints" test "$(cat "$place/out")" = "100 peers answered 100 questions each"
+kill "$running"
+wait "$running" 2>/dev/null
+running=
+
 # ---- mistakes
 
-for name in sender receiver tap poll overlap echo; do
+for name in sender receiver tap poll overlap echo crowd; do
     complaint "$name without arguments" 2 "usage: $name" "$build/examples/$name"
 done
-for command in sender receiver "poll send" "poll receive" "overlap send" "overlap receive" "echo serve"; do
+for command in sender receiver "poll send" "poll receive" "overlap send" "overlap receive" "echo serve" "crowd serve"; do
     complaint "$command" 1 '"70000" is no port: that is a number from ' \
         "$build/examples/"$command 127.0.0.1 70000
 done

@@ -1,0 +1,174 @@
+/* What enters a queue, and leaves it: entities, connections, listeners. */
+#include "accept/connection.h"
+#include "accept/listener.h"
+#include "link/codes.h"
+#include "link/life.h"
+#include "link/process.h"
+#include "link/turns.h"
+#include "platform/reason.h"
+#include "queue.h"
+
+#include <stddef.h>
+
+struct zcrp_entity *queue_entity(struct place *p)
+{
+    const size_t at = offsetof(struct zcrp_entity, collection) + offsetof(struct collection, place);
+
+    return (struct zcrp_entity *)((char *)p - at);
+}
+
+struct zcrp_entity *queue_visit(struct place *p)
+{
+    struct zcrp_entity *e = queue_entity(p);
+
+    atomic_fetch_add(&e->visitors, 1);
+    return e;
+}
+
+static int refusal(const struct zcrp_queue *queue, uint32_t generation)
+{
+    return queue->generation != generation ? ZCRP_ERROR_FORKED : process_refusal(generation);
+}
+
+/* What may be there already is noted: the take that finds nothing of it passes over that. */
+static int join(struct zcrp_queue *queue, struct zcrp_entity *e, const struct place *as)
+{
+    const struct zcrp_connection *connection = as->owner;
+    uint32_t facts = FACT_ENDED;
+
+    turns_enter(e, &queue->sockets);
+    if (!completions_add(&queue->completions, &e->collection.place, as)) {
+        turns_leave(e, &queue->sockets);
+        return reason_say(ZCRP_ERROR_ARGUMENT, "%s is in a queue already",
+                          connection == NULL ? "entity" : "connection");
+    }
+    entity_enter(e);
+    facts |= e->offers > 0 ? FACT_OFFER : 0;
+    entity_leave(e);
+    place_note(&e->collection.place, facts | (connection != NULL ? FACT_LINK : 0));
+    return ZCRP_OK;
+}
+
+int zcrp_queue_add(struct zcrp_queue *queue, struct zcrp_entity *entity, void *context)
+{
+    if (queue == NULL || entity == NULL)
+        return code_of_null(queue == NULL ? "queue" : "entity");
+    int code = refusal(queue, entity->generation);
+    if (code != ZCRP_OK)
+        return code;
+    return join(queue, entity, &(struct place){.context = context});
+}
+
+/* That it is up already is no news, that it has ended is. */
+int zcrp_queue_add_connection(struct zcrp_queue *queue, struct zcrp_connection *connection,
+                              void *context)
+{
+    if (queue == NULL || connection == NULL)
+        return code_of_null(queue == NULL ? "queue" : "connection");
+    int code = refusal(queue, connection->generation);
+    if (code != ZCRP_OK)
+        return code;
+    bool is_busy = zcrp_connection_status(connection) == ZCRP_ERROR_BUSY;
+    const struct place as = {
+        .context = context, .owner = connection, .told = is_busy ? ZCRP_ERROR_BUSY : ZCRP_OK};
+    code = join(queue, connection->receiver, &as);
+    if (code != ZCRP_OK)
+        return code;
+    code = join(queue, connection->sender, &as);
+    if (code != ZCRP_OK)
+        (void)entity_leave_queue(connection->receiver, &queue->completions);
+    return code;
+}
+
+int zcrp_queue_add_listener(struct zcrp_queue *queue, struct zcrp_listener *listener, void *context)
+{
+    if (queue == NULL || listener == NULL)
+        return code_of_null(queue == NULL ? "queue" : "listener");
+    int code = refusal(queue, listener_generation(listener));
+    if (code != ZCRP_OK)
+        return code;
+    if (peers_join_queue(listener_peers(listener), &queue->completions, context, listener))
+        return ZCRP_OK;
+    return reason_say(ZCRP_ERROR_ARGUMENT, "listener is in a queue already");
+}
+
+/* ---- leaving ---- */
+
+static int say_stranger(const char *what)
+{
+    return reason_say(ZCRP_ERROR_ARGUMENT, "%s is not in this queue", what);
+}
+
+/* Was it added by itself, or else with its connection? */
+static bool was_added_so(struct zcrp_entity *e, const struct zcrp_connection *with)
+{
+    completions_lock();
+    bool is_so = e->collection.place.owner == with;
+    completions_unlock();
+    return is_so;
+}
+
+int zcrp_queue_remove(struct zcrp_queue *queue, struct zcrp_entity *entity)
+{
+    if (queue == NULL || entity == NULL)
+        return code_of_null(queue == NULL ? "queue" : "entity");
+    int code = refusal(queue, entity->generation);
+    if (code != ZCRP_OK)
+        return code;
+    if (was_added_so(entity, NULL) && entity_leave_queue(entity, &queue->completions))
+        return ZCRP_OK;
+    return say_stranger("entity");
+}
+
+int zcrp_queue_remove_connection(struct zcrp_queue *queue, struct zcrp_connection *connection)
+{
+    if (queue == NULL || connection == NULL)
+        return code_of_null(queue == NULL ? "queue" : "connection");
+    int code = refusal(queue, connection->generation);
+    if (code != ZCRP_OK)
+        return code;
+    if (!was_added_so(connection->sender, connection) ||
+        !entity_leave_queue(connection->sender, &queue->completions))
+        return say_stranger("connection");
+    (void)entity_leave_queue(connection->receiver, &queue->completions);
+    return ZCRP_OK;
+}
+
+int zcrp_queue_remove_listener(struct zcrp_queue *queue, struct zcrp_listener *listener)
+{
+    if (queue == NULL || listener == NULL)
+        return code_of_null(queue == NULL ? "queue" : "listener");
+    int code = refusal(queue, listener_generation(listener));
+    if (code != ZCRP_OK)
+        return code;
+    if (peers_leave_queue(listener_peers(listener), &queue->completions))
+        return ZCRP_OK;
+    return say_stranger("listener");
+}
+
+/* An entity that is closed meanwhile stays until this thread departs. */
+static struct zcrp_entity *visit_any(struct zcrp_queue *q)
+{
+    struct zcrp_entity *e = NULL;
+
+    completions_lock();
+    while (e == NULL && q->completions.all != NULL) {
+        struct place *p = q->completions.all;
+        if (p->is_backlog)
+            (void)place_leave(p);
+        else
+            e = queue_visit(p);
+    }
+    completions_unlock();
+    return e;
+}
+
+void queue_empty(struct zcrp_queue *q)
+{
+    struct zcrp_entity *e;
+
+    while ((e = visit_any(q)) != NULL) {
+        (void)entity_leave_queue(e, &q->completions);
+        entity_depart(e);
+    }
+}

@@ -1,0 +1,264 @@
+/* What a queue tells, and how its takers wait. */
+#include "accept/connection.h"
+#include "link/codes.h"
+#include "link/process.h"
+#include "platform/reason.h"
+#include "platform/sleep.h"
+#include "queue.h"
+
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+
+enum {
+    IN_A_ROW = 16,     /* completions of one place: then others have their turn */
+    LOOKS_A_YIELD = 8, /* of the core */
+};
+
+/* A call of take. */
+struct taking {
+    struct zcrp_queue *queue;
+    char *out;      /* the next completion, */
+    size_t size;    /* as large as the caller knows it */
+    int left;       /* that there is room for */
+    int taken;      /* so far */
+    uint32_t begun; /* of the interrupt */
+    instant deadline;
+};
+
+/* ---- telling ---- */
+
+static void tell(struct taking *t, const struct zcrp_completion *completion)
+{
+    memset(t->out, 0, t->size);
+    memcpy(t->out, completion, t->size < sizeof(*completion) ? t->size : sizeof(*completion));
+    t->out += t->size;
+    t->left--;
+    t->taken++;
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Tells of messages that have ended. False: there are no more, or their latches are to open still,
+ * and they are noted then. Locked, (k), as all of these where nothing else is said. */
+static bool tell_messages(struct taking *t, struct place *p, struct zcrp_completion *as)
+{
+    struct collection *c = (struct collection *)((char *)p - offsetof(struct collection, place));
+    struct message *m = NULL;
+
+    as->kind = ZCRP_MESSAGE_ENDED;
+    for (int most = least(t->left, IN_A_ROW); most > 0; most--) {
+        m = collection_take_locked(c);
+        if (m == NULL)
+            return false;
+        as->message = &m->public;
+        as->code = m->code;
+        tell(t, as);
+    }
+    as->message = NULL;
+    return true;
+}
+
+/* False: there are no more. */
+static bool tell_callers(struct taking *t, struct place *p)
+{
+    const struct zcrp_completion as = {
+        .kind = ZCRP_PEER_CALLED, .context = p->context, .listener = p->owner};
+
+    for (int most = least(t->left, IN_A_ROW); most > 0 && p->callers > 0; most--) {
+        tell(t, &as);
+        p->callers--;
+    }
+    return p->callers > 0;
+}
+
+/* Leaves the mutex to ask how the connection stands, for which it is visited. It may be out of the
+ * queue by then, or another taker may have told. */
+static void tell_link(struct taking *t, struct place *p, struct zcrp_completion *as)
+{
+    struct zcrp_entity *e = queue_visit(p);
+
+    completions_unlock();
+    int code = zcrp_connection_status(as->connection);
+    completions_lock();
+    bool was_told = p->told != ZCRP_OK && p->told != ZCRP_ERROR_BUSY; /* that it has ended */
+    bool is_news = atomic_load(&p->in) == &t->queue->completions && !was_told && code != p->told &&
+                   code != ZCRP_ERROR_BUSY;
+    if (is_news) {
+        p->told = code;
+        as->kind = code == ZCRP_OK ? ZCRP_CONNECTION_UP : ZCRP_CONNECTION_ENDED;
+        as->code = code;
+        tell(t, as);
+    }
+    entity_depart(e);
+}
+
+/* How a connection stands is told of its sender alone. */
+static bool has_link_to_tell(const struct place *p, const struct zcrp_entity *e)
+{
+    return (p->facts & FACT_LINK) && p->owner != NULL && e->machine.role == MACHINE_SENDER;
+}
+
+static void tell_entity(struct taking *t, struct place *p)
+{
+    struct zcrp_entity *e = queue_entity(p);
+    struct zcrp_completion as = {.context = p->context, .entity = e, .connection = p->owner};
+    bool asks = has_link_to_tell(p, e);
+    uint32_t facts =
+        p->facts & (asks ? FACT_ENDED | FACT_OFFER | FACT_LINK : FACT_ENDED | FACT_OFFER);
+
+    if ((facts & FACT_ENDED) && !tell_messages(t, p, &as))
+        facts &= ~(uint32_t)FACT_ENDED;
+    as.message = NULL;
+    as.code = ZCRP_OK;
+    if ((facts & FACT_OFFER) && t->left > 0) {
+        as.kind = ZCRP_OFFER_CAME;
+        tell(t, &as);
+        facts &= ~(uint32_t)FACT_OFFER;
+    }
+    asks = asks && t->left > 0;
+    completions_put_back(&t->queue->completions, p, asks ? facts & ~(uint32_t)FACT_LINK : facts);
+    if (asks)
+        tell_link(t, p, &as);
+}
+
+static void tell_place(struct taking *t, struct place *p)
+{
+    if (!p->is_backlog) {
+        tell_entity(t, p);
+        return;
+    }
+    bool has_more = tell_callers(t, p);
+    completions_put_back(&t->queue->completions, p, has_more ? FACT_CALLER : 0);
+}
+
+/* Tells what there is, as much as there is room for. Not locked. */
+static void tell_all(struct taking *t)
+{
+    struct place *p;
+
+    completions_lock();
+    while (t->left > 0 && (p = completions_first(&t->queue->completions)) != NULL)
+        tell_place(t, p);
+    bool is_empty = completions_first(&t->queue->completions) == NULL;
+    completions_unlock();
+    if (is_empty)
+        queue_clear_descriptor(t->queue);
+}
+
+/* ---- waiting ---- */
+
+/* Why a taker that has nothing does not wait: how many it has, or a code; BUSY: it does. */
+static int end_of(struct taking *t)
+{
+    struct zcrp_queue *q = t->queue;
+
+    if (t->taken > 0)
+        return t->taken;
+    if (atomic_load(&q->is_closing))
+        return ZCRP_ERROR_CLOSED;
+    if (interrupt_is_due(&q->interrupt, t->begun)) {
+        interrupt_tell(&q->interrupt);
+        return ZCRP_ERROR_INTERRUPTED;
+    }
+    return clock_now() >= t->deadline ? 0 : ZCRP_ERROR_BUSY;
+}
+
+/* Another taker looks: sleeps until there are news, or it gives the lease back. */
+static void wait_for_news(struct taking *t, uint32_t seen)
+{
+    struct zcrp_queue *q = t->queue;
+
+    atomic_fetch_add(&q->sleepers, 1);
+    (void)futex_wait_either(&q->news, seen, &q->interrupt.raised, t->begun, t->deadline);
+    atomic_fetch_sub(&q->sleepers, 1);
+}
+
+/* Has the taker looked for so long in vain that it sleeps? Where waits are long it sleeps at once,
+ * because that looks, too. */
+static bool is_to_sleep(const struct taking *t, instant since, uint32_t looks)
+{
+    duration limit = spinning_limit(&t->queue->spinning);
+    instant now = clock_now();
+
+    if (sockets_are_polled(&t->queue->sockets) || now >= t->deadline)
+        return false;
+    return limit == 0 || (looks > 1 && now - since >= limit);
+}
+
+/* One look of a taker that does not sleep. After some in vain the core goes to others instead: the
+ * peer may be waiting for this very one. */
+static void look_once(struct zcrp_queue *q)
+{
+    if (q->vain < LOOKS_A_YIELD) {
+        q->vain = queue_look(q) ? 0 : q->vain + 1;
+        return;
+    }
+    sched_yield();
+    q->vain = 0;
+}
+
+/* With the lease: looks, and sleeps, until there is something to tell, or the wait is over. */
+static int look(struct taking *t)
+{
+    struct zcrp_queue *q = t->queue;
+    instant since = clock_now();
+
+    for (uint32_t looks = 1;; looks++) {
+        uint32_t seen = atomic_load(&q->news);
+        if (is_to_sleep(t, since, looks))
+            queue_sleep(q, seen, t->deadline);
+        else
+            look_once(q);
+        tell_all(t);
+        int result = end_of(t);
+        if (result > 0)
+            spinning_learn(&q->spinning, clock_now() - since);
+        if (result != ZCRP_ERROR_BUSY)
+            return result;
+    }
+}
+
+static int take(struct taking *t)
+{
+    struct zcrp_queue *q = t->queue;
+
+    for (;;) {
+        uint32_t seen = atomic_load(&q->news);
+        tell_all(t);
+        if (t->taken == 0 && !lease_is_taken(&q->lease) && queue_take_lease(q)) {
+            int result = look(t);
+            queue_give_lease(q);
+            return result;
+        }
+        int result = end_of(t);
+        if (result != ZCRP_ERROR_BUSY)
+            return result;
+        wait_for_news(t, seen);
+    }
+}
+
+int zcrp_queue_take_sized(struct zcrp_queue *queue, struct zcrp_completion *completions, int most,
+                          int64_t timeout_ns, size_t completion_size)
+{
+    if (queue == NULL || completions == NULL)
+        return code_of_null(queue == NULL ? "queue" : "completions");
+    if (most < 1)
+        return reason_say(ZCRP_ERROR_ARGUMENT, "most is %d; it has to be 1 or more", most);
+    int code = process_refusal(queue->generation);
+    if (code != ZCRP_OK)
+        return code;
+    atomic_fetch_add(&queue->takers, 1);
+    struct taking t = {.queue = queue,
+                       .out = (char *)completions,
+                       .size = completion_size,
+                       .left = most,
+                       .begun = interrupt_begin(&queue->interrupt),
+                       .deadline = clock_deadline(timeout_ns)};
+    int result = take(&t);
+    atomic_fetch_sub(&queue->takers, 1);
+    return result;
+}
