@@ -20,8 +20,9 @@ struct link *link_create(const struct zcrp_options *options, struct session_keys
     mutex_init(&l->mutex);
     moderation_init(&l->rx.moderation);
     spinning_init(&l->rx.spinning, options->spin_ns);
-    lease_init(&l->lease);
+    lease_init(&l->lease, LEASE_AT_ONCE);
     sockets_member_init(&l->sockets);
+    l->rx.heard = -LEASE_TERM;
     return l;
 }
 

@@ -37,6 +37,10 @@ struct rx {
     struct openings openings;     /* (m) of a receiver */
     struct spinning spinning;     /* of the waiter that has the lease */
     uint32_t turns;               /* of waiters, so far; the same */
+    _Atomic instant heard;        /* (a) when a worker, or one who asks, last found something */
+    _Atomic instant asked;        /* (a) when a user last asked in vain, */
+    _Atomic uint32_t asks;        /* (a) and how often he has, again and again */
+    bool is_for_taker;            /* (m) the turn is a taker's, who may answer what it gets */
 };
 
 struct link {

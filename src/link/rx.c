@@ -244,7 +244,8 @@ static void reply_to_arrivals(struct zcrp_entity *e)
 
     if (gathers && machine_acks_at(&e->machine) > clock_now())
         return;
-    bool is_waiter = lease_state(&e->link->lease) == LEASE_AWAKE && e->life == ENTITY_OPEN;
+    bool is_waiter = (lease_state(&e->link->lease) == LEASE_AWAKE || e->link->rx.is_for_taker) &&
+                     e->life == ENTITY_OPEN;
 
     if (gathers || !is_waiter || !answering_is_usual(&e->answering) ||
         transport_is_memory(e->transport)) {
@@ -639,24 +640,28 @@ void rx_say_awake(struct zcrp_entity *reader)
 
 /* Receives until nothing is there any more, or so many times. A waiter that has taken the lease
  * meanwhile goes on instead; it may be napping until then. */
-static enum arrival receive_some(struct zcrp_entity *e, struct workspace *w, int most)
+static enum arrival receive_some(struct zcrp_entity *e, struct workspace *w, int most, bool *any)
 {
     enum arrival found = ARRIVAL_FULL;
 
-    for (int i = 0; i < most && found == ARRIVAL_FULL && !lease_is_taken(&e->link->lease); i++)
+    for (int i = 0; i < most && found == ARRIVAL_FULL && !lease_is_taken(&e->link->lease); i++) {
         found = rx_turn(e, w, HEAR_ALL);
+        *any |= found != ARRIVAL_NONE;
+    }
     lease_wake(&e->link->lease);
     return found;
 }
 
 /* Receives until nothing is there any more, or long enough for one turn. True if there may be more.
  */
-static bool receive_all(struct zcrp_entity *e, struct workspace *w)
+static bool receive_all(struct zcrp_entity *e, struct workspace *w, int most)
 {
-    int most = e->machine.role == MACHINE_RECEIVER ? TURN_RECEIVES : receives_of_turn(e);
-    enum arrival found = receive_some(e, w, most);
+    bool any = false;
+    enum arrival found = receive_some(e, w, most, &any);
 
     e->link->rx.turned = clock_now();
+    if (any)
+        atomic_store_explicit(&e->link->rx.heard, e->link->rx.turned, memory_order_relaxed);
     return found == ARRIVAL_FULL;
 }
 
@@ -695,23 +700,24 @@ enum turn_end {
     TURN_WAITS, /* nothing is there, as far as the socket tells */
 };
 
-/* Receives until nothing is there any more, or for long enough. */
-static enum turn_end workers_turn(struct zcrp_entity *e, duration *nap)
+/* Begins a worker's turn: false if a waiter receives. */
+static bool begin_turn(struct zcrp_entity *e, bool is_for_taker)
 {
     mutex_lock(&e->link->mutex);
-    bool is_looked_after = lease_on_disarmed(&e->link->lease);
+    bool is_ours = !lease_on_disarmed(&e->link->lease);
+    if (is_ours)
+        e->link->rx.is_for_taker = is_for_taker;
     mutex_unlock(&e->link->mutex);
-    if (is_looked_after)
-        return TURN_LEFT;
-    struct workspace *w = workspace_take();
-    *nap = MILLISECOND;
-    if (w == NULL)
-        return TURN_NAPS; /* no memory at present */
-    bool may_be_more = receive_all(e, w);
-    workspace_give(w);
+    return is_ours;
+}
+
+/* Ends it: how long to nap. */
+static enum turn_end end_turn(struct zcrp_entity *e, bool may_be_more, duration *nap)
+{
     mutex_lock(&e->link->mutex);
     *nap = may_be_more ? 0 : rx_rest(e);
     bool is_over = e->link->is_broken;
+    e->link->rx.is_for_taker = false;
     mutex_unlock(&e->link->mutex);
     if (is_over)
         return TURN_LEFT;
@@ -724,9 +730,15 @@ instant rx_on_arrival(void *client)
     struct zcrp_entity *e = client;
     duration nap;
 
-    if (sockets_member_is_in(&e->link->sockets))
+    if (sockets_member_is_in(&e->link->sockets) || !begin_turn(e, false))
         return ENGINE_LEAVE_BE;
-    enum turn_end end = workers_turn(e, &nap);
+    struct workspace *w = workspace_take();
+    if (w == NULL)
+        return clock_now() + MILLISECOND; /* no memory at present */
+    bool may_be_more = receive_all(
+        e, w, e->machine.role == MACHINE_RECEIVER ? TURN_RECEIVES : receives_of_turn(e));
+    workspace_give(w);
+    enum turn_end end = end_turn(e, may_be_more, &nap);
     if (end == TURN_LEFT)
         return ENGINE_LEAVE_BE;
     if (end == TURN_NAPS || !say_worker_asleep(e))
@@ -736,12 +748,43 @@ instant rx_on_arrival(void *client)
 
 /* ---- in a queue ---- */
 
+/* The taker gets messages of a connection, which its user may answer: then what is held goes with
+ * the answer, or when it takes again. It waits for nothing else. */
+static void note_taken(struct zcrp_entity *e, uint64_t before)
+{
+    if (entity_other(e) == NULL)
+        return;
+    mutex_lock(&e->link->mutex);
+    bool has_any = e->messages != before;
+    if (has_any) {
+        answering_on_wait(&e->answering); /* the last one was not answered, if it still is open */
+        answering_on_message(&e->answering);
+    }
+    mutex_unlock(&e->link->mutex);
+    if (!has_any && flush_is_for(&e->flush, FLUSH_ANSWER))
+        rx_release(e);
+}
+
+/* Where turns follow each other closely they receive more often. A look tells at no cost that there
+ * is more. */
 instant rx_on_look(void *client)
 {
     struct zcrp_entity *e = client;
+    struct workspace *w;
+    bool is_for_taker = sockets_are_users(&e->link->sockets);
     duration nap;
-    enum turn_end end = workers_turn(e, &nap);
 
+    if (!begin_turn(e, is_for_taker))
+        return SOCKETS_LEAVE_BE;
+    w = workspace_take();
+    if (w == NULL)
+        return clock_now() + MILLISECOND;
+    uint64_t before = e->messages;
+    bool may_be_more = receive_all(e, w, receives_of_turn(e));
+    workspace_give(w);
+    if (is_for_taker)
+        note_taken(e, before);
+    enum turn_end end = end_turn(e, may_be_more, &nap);
     if (end == TURN_LEFT)
         return SOCKETS_LEAVE_BE;
     if (end == TURN_NAPS)
@@ -770,4 +813,22 @@ bool rx_on_glance(void *client)
 bool rx_on_rest(void *client)
 {
     return say_worker_asleep(client);
+}
+
+bool rx_on_holds(void *client)
+{
+    struct zcrp_entity *e = client;
+
+    return answering_is_open(&e->answering) || flush_is_for(&e->flush, FLUSH_ANSWER);
+}
+
+void rx_on_resume(void *client)
+{
+    struct zcrp_entity *e = client;
+
+    mutex_lock(&e->link->mutex);
+    answering_on_wait(&e->answering);
+    mutex_unlock(&e->link->mutex);
+    if (flush_is_for(&e->flush, FLUSH_ANSWER))
+        rx_release(e);
 }

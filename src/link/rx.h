@@ -66,10 +66,12 @@ struct datagram_queue;
 void rx_hear_early(struct zcrp_entity *e, const struct datagram_queue *early);
 
 /* Whoever looks at a queue's sockets: something arrived; a glance at memory; nobody glances any
- * more. See sockets_duties. */
+ * more; and what waits for the user's answer. See sockets_duties. */
 instant rx_on_look(void *client);
 bool rx_on_glance(void *client);
 bool rx_on_rest(void *client);
+bool rx_on_holds(void *client);
+void rx_on_resume(void *client);
 
 /* The engine's: something arrived. When it is to be called again; see engine_duties. */
 instant rx_on_arrival(void *client);

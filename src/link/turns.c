@@ -20,8 +20,11 @@ int turns_join(struct zcrp_entity *e)
                        entity_reader(e) == e ? e->channels.in->fd : -1, e->channels.out->fd);
 }
 
-static const struct sockets_duties looks = {
-    .arrive = rx_on_look, .glance = rx_on_glance, .rest = rx_on_rest};
+static const struct sockets_duties looks = {.arrive = rx_on_look,
+                                            .glance = rx_on_glance,
+                                            .rest = rx_on_rest,
+                                            .holds = rx_on_holds,
+                                            .resume = rx_on_resume};
 
 void turns_enter(struct zcrp_entity *e, struct sockets *s)
 {

@@ -126,7 +126,7 @@ int queue_begin_looking(struct zcrp_queue *q)
         return error;
     }
     mutex_init(&q->mutex);
-    lease_init(&q->lease);
+    lease_init(&q->lease, QUEUE_AT_ONCE);
     spinning_init(&q->spinning, QUEUE_SPIN);
     q->due = NEVER;
     error =
@@ -161,9 +161,13 @@ bool queue_take_lease(struct zcrp_queue *q)
 {
     mutex_lock(&q->mutex);
     bool is_ours = lease_take(&q->lease, &q->sockets.wake, clock_now());
-    if (is_ours)
+    if (is_ours) {
         spinning_begin(&q->spinning, WAITING_FOR_NEXT);
+        atomic_store(&q->sockets.is_users, true);
+    }
     mutex_unlock(&q->mutex);
+    if (is_ours)
+        sockets_resume(&q->sockets);
     return is_ours;
 }
 
@@ -171,6 +175,7 @@ void queue_give_lease(struct zcrp_queue *q)
 {
     instant at;
 
+    atomic_store(&q->sockets.is_users, false);
     mutex_lock(&q->mutex);
     bool must_hand = lease_give(&q->lease, clock_now()).must_arm;
     bool is_workers = lease_state(&q->lease) == LEASE_WORKERS;

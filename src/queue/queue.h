@@ -29,6 +29,9 @@
 /* The longest time that a taker polls before it sleeps, as options.spin_ns of one entity. */
 #define QUEUE_SPIN (50 * MICROSECOND)
 
+/* A taker that comes back within that has used what it took: as LEASE_AT_ONCE. */
+#define QUEUE_AT_ONCE MILLISECOND
+
 struct zcrp_queue {
     uint32_t generation; /* (c) of the process that opened it */
     struct completions completions;

@@ -2,9 +2,9 @@
 
 #include <stddef.h>
 
-void lease_init(struct lease *l)
+void lease_init(struct lease *l, duration brief)
 {
-    *l = (struct lease){.is_armed = true, .given = -LEASE_TERM};
+    *l = (struct lease){.is_armed = true, .given = -LEASE_TERM, .brief = brief};
 }
 
 /* The one place that moves the state. The workers' socket is armed, a kept one is not. */
@@ -18,8 +18,8 @@ static void lease_move(struct lease *l, enum lease_state state)
 /* The mean of the last few; a long one counts as LEASE_LONG. */
 static void note_absence(struct lease *l, duration absence)
 {
-    if (absence > LEASE_LONG)
-        absence = LEASE_LONG;
+    if (absence > LEASE_LONG(l->brief))
+        absence = LEASE_LONG(l->brief);
     l->absence += (absence - l->absence) / 4;
 }
 
@@ -109,7 +109,7 @@ struct handover lease_hand_over(struct lease *l)
         over.chosen = latch_rouse(s->latch) ? s->latch : NULL;
         return over;
     }
-    over.must_arm = lease_state(l) == LEASE_KEPT && l->absence >= LEASE_AT_ONCE;
+    over.must_arm = lease_state(l) == LEASE_KEPT && l->absence >= l->brief;
     if (over.must_arm)
         lease_move(l, LEASE_WORKERS);
     return over;
@@ -126,13 +126,18 @@ bool lease_on_disarmed(struct lease *l)
     return is_taken;
 }
 
+bool lease_return(struct lease *l)
+{
+    bool is_kept = lease_state(l) == LEASE_KEPT;
+
+    if (is_kept)
+        lease_move(l, LEASE_WORKERS);
+    return is_kept;
+}
+
 bool lease_return_if_due(struct lease *l, instant now)
 {
-    bool is_due = now >= lease_returns_at(l);
-
-    if (is_due)
-        lease_move(l, LEASE_WORKERS);
-    return is_due;
+    return now >= lease_returns_at(l) && lease_return(l);
 }
 
 void lease_close(struct lease *l)

@@ -36,8 +36,7 @@
 #include <stdbool.h>
 
 #define LEASE_TERM (2 * MILLISECOND)      /* a waiter that has left is expected back for so long */
-#define LEASE_AT_ONCE (100 * MICROSECOND) /* absences up to that count as none, */
-#define LEASE_LONG (250 * MICROSECOND)    /* and longer ones as this */
+#define LEASE_AT_ONCE (100 * MICROSECOND) /* a waiter's absences up to that count as none */
 
 enum lease_state {
     LEASE_WORKERS, /* the library's threads have it, and the socket is armed */
@@ -62,11 +61,13 @@ struct lease {
     bool is_closed;               /* (m) no waiter takes it any more */
     instant given;                /* (m) when a waiter last gave it back */
     duration absence;             /* (m) usually, until the next one takes it */
+    duration brief;               /* (c) absences up to that count as none */
     struct sleeper *sleepers;     /* (m) */
 };
 
-/* The workers have it. */
-void lease_init(struct lease *l);
+/* The workers have it. Absences up to `brief` count as none, and longer ones as LEASE_LONG. */
+void lease_init(struct lease *l, duration brief);
+#define LEASE_LONG(brief) ((brief)*5 / 2)
 
 /* Any thread, without a lock. */
 static inline enum lease_state lease_state(const struct lease *l)
@@ -122,6 +123,9 @@ bool lease_on_disarmed(struct lease *l);
 /* Returns it to the workers if it is kept, and its time has come. True if so: then the caller arms
  * the socket. */
 bool lease_return_if_due(struct lease *l, instant now);
+
+/* Returns it at once, if it is kept; the same. */
+bool lease_return(struct lease *l);
 
 /* No waiter takes it any more. */
 void lease_close(struct lease *l);

@@ -127,6 +127,27 @@ static void follow(struct sockets *s, struct sockets_member *m, instant next)
         disarm(s, m);
 }
 
+static void note_held(struct sockets *s, struct sockets_member *m)
+{
+    if (m->is_leaving || m->has_held || !m->duties->holds(m->client))
+        return;
+    m->has_held = true;
+    m->next_held = s->first_held;
+    s->first_held = m;
+}
+
+static void forget_held(struct sockets *s, struct sockets_member *m)
+{
+    struct sockets_member **at = &s->first_held;
+
+    if (!m->has_held)
+        return;
+    while (*at != m)
+        at = &(*at)->next_held;
+    *at = m->next_held;
+    m->has_held = false;
+}
+
 static void arrive(struct sockets *s, struct sockets_member *m)
 {
     if (!hold(m))
@@ -135,6 +156,7 @@ static void arrive(struct sockets *s, struct sockets_member *m)
     instant next = m->duties->arrive(m->client);
     mutex_lock(&s->mutex);
     follow(s, m, next);
+    note_held(s, m);
     release(s, m);
 }
 
@@ -291,6 +313,23 @@ bool sockets_look(struct sockets *s, instant until)
     return any || count > 0;
 }
 
+/* One whose turn runs in another thread is left to that. */
+void sockets_resume(struct sockets *s)
+{
+    mutex_lock(&s->mutex);
+    while (s->first_held != NULL) {
+        struct sockets_member *m = s->first_held;
+        forget_held(s, m);
+        if (!m->duties->holds(m->client) || !hold(m))
+            continue;
+        mutex_unlock(&s->mutex);
+        m->duties->resume(m->client);
+        mutex_lock(&s->mutex);
+        release(s, m);
+    }
+    mutex_unlock(&s->mutex);
+}
+
 bool sockets_rest(struct sockets *s)
 {
     bool all = true;
@@ -370,6 +409,7 @@ static bool enter(struct sockets *s, struct sockets_member *m)
 /* Within its own mutex. */
 static bool join(struct sockets *s, struct sockets_member *m, const struct sockets_client *client)
 {
+    m->home = s;
     m->duties = client->duties;
     m->client = client->client;
     m->fd = client->fd;
@@ -403,6 +443,7 @@ static void leave(struct sockets *s, struct sockets_member *m)
     while (m->has_turn)
         (void)condition_wait(&s->is_left, &s->mutex, NEVER);
     remove_polled(s, m);
+    forget_held(s, m);
     s->table[m->slot].member = NULL;
     s->members--;
     condition_broadcast(&s->is_left);

@@ -37,12 +37,15 @@ struct sockets_duties {
     instant (*arrive)(void *client); /* something arrived, or a nap is over */
     bool (*glance)(void *client);    /* false: nothing is in memory */
     bool (*rest)(void *client);      /* false: something is there, so it cannot */
+    bool (*holds)(void *client);     /* something is held back for the user's answer; a look */
+    void (*resume)(void *client);    /* the user does not answer: what is held goes */
 };
 
 /* Letters: (c) while it is in a set; (n) its own mutex; (s) the set's. */
 struct sockets_member {
     struct mutex mutex;
     _Atomic(struct sockets *) set;       /* (n) NULL: none. Also read without, for a first look */
+    struct sockets *home;                /* (c) the same, also while it enters and leaves */
     uint32_t users;                      /* (n) that added it there */
     const struct sockets_duties *duties; /* (c) */
     void *client;                        /* (c) */
@@ -57,6 +60,8 @@ struct sockets_member {
     instant polled_since;                /* (s) in vain */
     struct deadline nap;                 /* (s) of `arrive` */
     struct sockets_member *previous, *next; /* (s) of those that are polled */
+    bool has_held;                          /* (s) in the list of those that may hold something */
+    struct sockets_member *next_held;       /* (s) */
 };
 
 struct sockets_slot {
@@ -75,7 +80,9 @@ struct sockets {
     struct deadlines naps;                             /* (s) */
     struct sockets_member *first_polled, *last_polled; /* (s) */
     _Atomic uint32_t polled;                           /* (a) how many */
+    struct sockets_member *first_held;                 /* (s) */
     _Atomic uint32_t looks;                            /* (a) that glanced, and asked nobody */
+    _Atomic bool is_users; /* (a) a user's thread looks; its owner says so */
 };
 
 /* ---- the set ---- */
@@ -94,6 +101,10 @@ void sockets_abandon(struct sockets *s);
  * none, mostly, if it only asks while members are polled. True if there was anything, or the wake
  * was signalled. Any thread, also several. */
 bool sockets_look(struct sockets *s, instant until);
+
+/* A user comes back to look: whoever has held something back since the last time holds it no more.
+ */
+void sockets_resume(struct sockets *s);
 
 /* Has those rest that are polled. False if one of them has something. */
 bool sockets_rest(struct sockets *s);
@@ -133,6 +144,12 @@ bool sockets_arm(struct sockets_member *m);
 
 /* Its turn comes soon, because something has come that the socket does not tell of. Likewise. */
 bool sockets_arrive(struct sockets_member *m);
+
+/* Within a turn: is it of a set that a user's thread looks at just now? */
+static inline bool sockets_are_users(const struct sockets_member *m)
+{
+    return atomic_load_explicit(&m->home->is_users, memory_order_relaxed);
+}
 
 /* Any thread, a look. */
 static inline bool sockets_member_is_in(const struct sockets_member *m)

@@ -10,7 +10,7 @@ static instant now;
 static void begin(void)
 {
     now = SECOND;
-    lease_init(&lease);
+    lease_init(&lease, LEASE_AT_ONCE);
 }
 
 FIXTURE(begin, NULL)

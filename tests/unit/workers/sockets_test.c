@@ -13,6 +13,8 @@ struct client {
     struct wake socket;
     instant next;    /* what its turns return */
     bool has_memory; /* what its glances find, and its rest */
+    bool is_held;    /* something waits for the user's answer */
+    int resumes;
     _Atomic int turns, glances, rests;
     _Atomic bool is_slow; /* a turn lasts while it is */
 };
@@ -47,7 +49,18 @@ static bool rest(void *context)
     return !c->has_memory;
 }
 
-static const struct sockets_duties duties = {.arrive = arrive, .glance = glance, .rest = rest};
+static bool holds(void *context)
+{
+    return ((struct client *)context)->is_held;
+}
+
+static void resume(void *context)
+{
+    ((struct client *)context)->resumes++;
+}
+
+static const struct sockets_duties duties = {
+    .arrive = arrive, .glance = glance, .rest = rest, .holds = holds, .resume = resume};
 
 static bool add_to(struct sockets *s, int i)
 {
@@ -183,6 +196,37 @@ TEST(sockets_rest__all)
     ck_assert(sockets_look(&set, 0));
     ck_assert(sockets_rest(&set));
     ck_assert(!sockets_are_polled(&set));
+}
+
+/* What was held for an answer since the last look goes when the user looks again, unless it has
+ * gone by then. */
+TEST(sockets_resume__what_is_held)
+{
+    for (int i = 0; i < 3; i++) {
+        client[i].is_held = i > 0;
+        wake_signal(&client[i].socket);
+    }
+    ck_assert(sockets_look(&set, 0));
+    client[0].is_held = true;
+    client[2].is_held = false;
+    sockets_resume(&set);
+    sockets_resume(&set);
+    ck_assert_int_eq(client[0].resumes, 0);
+    ck_assert_int_eq(client[1].resumes, 1);
+    ck_assert_int_eq(client[2].resumes, 0);
+}
+
+TEST(sockets_resume__after_a_removal, .rows = 2)
+{
+    for (int i = 0; i < 3; i++) {
+        client[i].is_held = true;
+        wake_signal(&client[i].socket);
+    }
+    ck_assert(sockets_look(&set, 0));
+    ck_assert(sockets_remove(&set, &client[_i].member));
+    sockets_resume(&set);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(client[i].resumes, i != _i);
 }
 
 /* The last user removes it; then nothing concerns it. */
