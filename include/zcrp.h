@@ -125,7 +125,11 @@ ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv(struct zcrp_msg *message, nlong size);
 ZCRP_PUBLIC nlong zcrp_wait(struct zcrp_msg *message);
 
 /* 1 if the message has ended, well or not; else 0. Never blocks. A message that was never submitted
- * has not ended; NULL neither. */
+ * has not ended; NULL neither.
+ *
+ * A program that probes again and again, every 50 us at least, receives by that, in its own thread,
+ * unless another thread does. Where nothing has come for 2 ms, or nobody has probed for as long,
+ * the library's threads receive, and a probe makes no system call. */
 ZCRP_PUBLIC nbyte zcrp_probe(struct zcrp_msg *message);
 
 /* Ends this process's sender or receiver. Waits until all that was sent is acknowledged, but at
@@ -646,7 +650,8 @@ ZCRP_PUBLIC int zcrp_interrupt(struct zcrp_entity *entity);
 ZCRP_PUBLIC int zcrp_descriptor(struct zcrp_entity *entity);
 
 /* The next message that has ended, in the order in which they ended, or NULL. Never blocks. Each
- * message comes once; a message that is submitted again before it was collected is passed over. */
+ * message comes once; a message that is submitted again before it was collected is passed over. A
+ * program that collects again and again, in vain, receives by that, as by zcrp_probe. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
 
 /* ---- Statistics ----------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "link/tx.h"
 #include "link/wholes.h"
 #include "platform/reason.h"
+#include "probe.h"
 #include "transport/shm/shared_arena.h"
 #include "waiting/changes.h"
 
@@ -404,8 +405,10 @@ struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity)
     bool is_ours = entity != NULL && process_refusal(entity->generation) == ZCRP_OK;
     struct message *m = is_ours ? collection_take(&entity->collection) : NULL;
 
-    if (is_ours && m == NULL)
-        tx_end_gathering(entity);
+    if (is_ours && m == NULL) {
+        probe_receive(entity);
+        m = collection_take(&entity->collection);
+    }
     return m == NULL ? NULL : &m->public;
 }
 

@@ -6,6 +6,7 @@
 #include "link/message.h"
 #include "link/process.h"
 #include "platform/thread.h"
+#include "probe.h"
 
 #include <pthread.h>
 
@@ -183,15 +184,26 @@ nlong zcrp_wait(struct zcrp_msg *message)
     return is_success(zcrp_wait_for(message, -1));
 }
 
+/* A message that is in flight may end because this thread receives. */
+static int ask(struct message *m)
+{
+    struct zcrp_entity *e = process_refusal(m->generation) == ZCRP_OK ? entity_visit(m) : NULL;
+
+    if (e != NULL) {
+        entity_say_awaited(e);
+        probe_receive(e);
+        entity_depart(e);
+    }
+    return message_code(m);
+}
+
 nbyte zcrp_probe(struct zcrp_msg *message)
 {
     if (message == NULL)
         return is_success(code_of_null("message"));
     int code = message_code(message_of(message));
-    if (code == ZCRP_ERROR_BUSY) {
-        entity_say_message_awaited(message_of(message));
-        code = message_code(message_of(message));
-    }
+    if (code == ZCRP_ERROR_BUSY)
+        code = ask(message_of(message));
     bool has_ended = code != ZCRP_ERROR_BUSY && code != ZCRP_ERROR_IDLE;
 
     return has_ended ? 1 : is_success(code);
