@@ -241,6 +241,59 @@ TEST(queue_take__offers)
     zcrp_free_msg(out);
 }
 
+/* ---- nobody starves ---- */
+
+/* One peer streams as fast as it can; another one says a word now and then, which is not late. */
+TEST(queue_take__beside_a_stream)
+{
+    enum { BUFFERS = 8, STREAM = 1 << 16, WORDS = 20 };
+    struct both stream = house_meet(&house, NULL), words = house_meet(&house, NULL);
+    struct zcrp_msg *in[BUFFERS], *out[BUFFERS], *word = ends_filled(10, 1),
+                                                 *heard = ends_empty(10);
+    int said = 0;
+    int64_t at = 0, streamed = 0;
+
+    ck_assert_int_eq(zcrp_queue_add_connection(q, stream.there, NULL), ZCRP_OK);
+    ck_assert_int_eq(zcrp_queue_add_connection(q, stream.here, NULL), ZCRP_OK);
+    ck_assert_int_eq(zcrp_queue_add_connection(q, words.here, &words), ZCRP_OK);
+    for (int i = 0; i < BUFFERS; i++) {
+        in[i] = ends_empty(STREAM);
+        out[i] = ends_filled(STREAM, 1);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(stream.here), in[i], STREAM),
+                         ZCRP_OK);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(stream.there), out[i], STREAM),
+                         ZCRP_OK);
+    }
+    while (said < WORDS || zcrp_probe(heard) == 0) {
+        struct zcrp_completion c;
+        if (zcrp_error(heard) != ZCRP_ERROR_BUSY && said < WORDS &&
+            zcrp_error(word) != ZCRP_ERROR_BUSY) {
+            ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(words.here), heard, 10), ZCRP_OK);
+            ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(words.there), word, 10), ZCRP_OK);
+            at = ends_now_ns();
+            said++;
+        }
+        ck_assert_int_eq(zcrp_queue_take(q, &c, 1, 10 * ENDS_SECOND), 1);
+        if (c.context == &words || c.kind != ZCRP_MESSAGE_ENDED) {
+            ck_assert_int_lt(ends_now_ns() - at, 10 * ENDS_SECOND);
+            continue;
+        }
+        ck_assert_int_eq(c.code, ZCRP_OK);
+        ck_assert_int_eq(zcrp_submit(c.entity, c.message, STREAM), ZCRP_OK);
+        streamed++;
+    }
+    ck_assert_int_gt(streamed, 0);
+    house_part(&words);
+    (void)zcrp_connection_close(stream.here);
+    (void)zcrp_connection_close(stream.there);
+    for (int i = 0; i < BUFFERS; i++) {
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+    zcrp_free_msg(word);
+    zcrp_free_msg(heard);
+}
+
 /* ---- many ---- */
 
 /* Both ends of 100 connections, and the listener, in one queue and one thread: each peer asks some
