@@ -145,7 +145,7 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
 #define ZCRP_ERRORS(X)                                                                             \
     X(ARGUMENT, "an argument is NULL or makes no sense")                                           \
     X(SIZE, "the size is larger than the message")                                                 \
-    X(BUSY, "the message is in flight, or the socket has such an entity")                          \
+    X(BUSY, "the message is in flight, the socket has such an entity, or there is no room")        \
     X(IDLE, "the message is not in flight")                                                        \
     X(STARTED, "init was called twice without a close")                                            \
     X(NOT_STARTED, "init has not been called")                                                     \
@@ -581,6 +581,18 @@ ZCRP_PUBLIC int zcrp_close(struct zcrp_entity *entity);
  * Returns at once. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message,
                                           nlong size);
+
+/* Sends a copy of the bytes, as one message. The caller may change them as soon as this returns.
+ * The message is the library's, which frees it at its end; nothing tells of that end: no wait, no
+ * collect, no queue. If it fails, so does the connection, or the next message. For what is small
+ * and needs no care: an answer, a word of control.
+ *
+ * 0; ZCRP_ERROR_BUSY: there is no room, because copies of 1 MiB together, less some 250 bytes for
+ * each, are under way to this peer: try again when something has ended; _SIZE: more than
+ * ZCRP_COPY_MOST bytes; _MEMORY; or as zcrp_submit. */
+enum { ZCRP_COPY_MOST = 16384 };
+ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_send_copy(struct zcrp_entity *sender, const void *bytes,
+                                             size_t size);
 
 /* A message over memory that the caller has: an array, a mapped file, a slice of something larger.
  * The library never writes beyond `size` bytes. The memory must outlive the message. NULL: no

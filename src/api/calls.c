@@ -18,6 +18,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { COPIES_BYTES = 1 << 20 }; /* that the copies of one sender may take */
+
 /* ---- making messages ---- */
 
 struct zcrp_msg *zcrp_alloc_msg(nlong size)
@@ -252,6 +254,60 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
         submit_and_leave(entity, m, size);
     else
         entity_leave(entity);
+    return code;
+}
+
+/* ---- copies ---- */
+
+/* The bytes lie behind the message. NULL: no memory. */
+static struct message *create_copy(const void *bytes, size_t size)
+{
+    struct message *m = malloc(message_copy_bytes(size));
+
+    if (m == NULL)
+        return NULL;
+    *m = (struct message){
+        .public = {.buffer = (nbyte *)(m + 1), .message_size = size, .buffer_size = size},
+        .is_copy = true,
+    };
+    if (size > 0)
+        memcpy(m->public.buffer, bytes, size);
+    return m;
+}
+
+/* Under the mutex. */
+static int copy_refusal(const struct zcrp_entity *e, size_t size)
+{
+    int code = refusal(e);
+
+    if (code == ZCRP_OK && e->copied + message_copy_bytes(size) > COPIES_BYTES)
+        code = ZCRP_ERROR_BUSY;
+    return code;
+}
+
+int zcrp_send_copy(struct zcrp_entity *sender, const void *bytes, size_t size)
+{
+    if (sender == NULL || (bytes == NULL && size > 0))
+        return code_of_null(sender == NULL ? "sender" : "bytes");
+    if (sender->machine.role != MACHINE_SENDER)
+        return reason_say(ZCRP_ERROR_ARGUMENT, "sender is a receiver");
+    int code = process_refusal(sender->generation);
+    if (code != ZCRP_OK)
+        return code;
+    if (size > ZCRP_COPY_MOST)
+        return ZCRP_ERROR_SIZE;
+    struct message *m = create_copy(bytes, size);
+    if (m == NULL)
+        return ZCRP_ERROR_MEMORY;
+    entity_enter(sender);
+    code = copy_refusal(sender, size);
+    if (code == ZCRP_OK) {
+        sender->copied += message_copy_bytes(size);
+        submit_and_leave(sender, m, size);
+    } else {
+        entity_leave(sender);
+        free(m);
+    }
     return code;
 }
 

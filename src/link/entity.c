@@ -9,6 +9,7 @@
 #include "waiting/changes.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A deadline that is later by so much is not that of a stream that goes on. The engine is told of
@@ -59,6 +60,11 @@ void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length
     e->messages += is_well;
     e->failures += !is_well;
     e->bytes += is_well ? length : 0;
+    if (m->is_copy) {
+        e->copied -= message_copy_bytes(m->size);
+        free(m);
+        return;
+    }
     list_add(&e->ended, m);
 }
 

@@ -72,6 +72,7 @@ struct zcrp_entity {
     struct list ended;        /* (m) messages whose users have to be told */
     uint64_t wrapped;         /* (m) messages in flight in memory that the user brought, and */
     uint64_t unseen;          /* (m) those for which message_is_unseen is true */
+    uint64_t copied;          /* (m) bytes that the copies in flight take (message.h) */
     uint64_t messages;        /* (m) that ended well, and */
     uint64_t failures;        /* (m) that did not; */
     uint64_t bytes;           /* (m) of those that ended well */
@@ -138,7 +139,7 @@ void entity_leave_ended(struct zcrp_entity *e);
 void entity_leave_to_send(struct zcrp_entity *e);
 
 /* A message that is neither in the machine nor in the backlog any more ends so. It is told when the
- * section is over. Locked. */
+ * section is over; or freed now, if it is a copy. Locked. */
 void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length);
 
 /* The entity moves on, or stays (CHECKed: it never moves back). Locked. */

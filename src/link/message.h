@@ -66,6 +66,8 @@ struct message {
     struct shared_arena *arena; /* (c) that it is of; NULL: none */
     bool is_wrapped;            /* (c) */
     bool is_lent;               /* (c) the user may not free it; until its owner does */
+    bool is_copy;               /* (c) of what zcrp_send_copy sends: nobody has it, and it is freed
+                                   at its end */
     nlong seen_bytes;           /* (l) of what it wraps: it ended well with so many, */
     instant seen_at;            /* (l) having been given then; see message_is_unseen */
 
@@ -113,6 +115,12 @@ int message_code(const struct message *m);
 /* May pages of its `size` first bytes have to come? Not if it wraps nothing, or if they were there
  * within the last second. */
 bool message_is_unseen(const struct message *m, nlong size, instant now);
+
+/* What a copy of so many bytes takes, with these behind it. */
+static inline uint64_t message_copy_bytes(nlong size)
+{
+    return sizeof(struct message) + size;
+}
 
 /* In flight from now on, and idle until it is queued or in the machine. No thread waits for it, and
  * the results of its last flight are cleared. `now` counts only if it wraps memory. */
