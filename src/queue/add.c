@@ -42,6 +42,7 @@ static int join(struct zcrp_queue *queue, struct zcrp_entity *e, const struct pl
         return reason_say(ZCRP_ERROR_ARGUMENT, "%s is in a queue already",
                           connection == NULL ? "entity" : "connection");
     }
+    entity_say_awaited(e);
     entity_enter(e);
     facts |= e->offers > 0 ? FACT_OFFER : 0;
     entity_leave(e);
