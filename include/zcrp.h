@@ -359,7 +359,9 @@ enum zcrp_option_flags {
     ZCRP_NO_GRO = 2,     /* do not let the kernel gather them (UDP_GRO) */
     ZCRP_NO_ECN = 4,     /* do not ask for congestion marks, and do not look at them (RFC 3168) */
     ZCRP_NO_MEMORY = 8,  /* do not read straight from the memory of a peer on this host */
-    ZCRP_ALLOW_PTRACE = 16, /* let the receiver read this process's memory: see above */
+    ZCRP_ALLOW_PTRACE = 16,     /* let the receiver read this process's memory: see above */
+    ZCRP_ENVIRONMENT_KEYS = 32, /* without options.keys, read the file that ZCRP_KEYS in the
+                                   environment names. See options.keys */
 };
 
 /* One datagram that crossed the channel, as it lies in memory. Its pieces are in order, none of
@@ -514,7 +516,12 @@ struct zcrp_options {
     /* This side's key, and the peers that it accepts. NULL: no keys. Data that leave this host are
      * sealed; the memory channel, between two authenticated processes of one user, is not. A
      * sender or a receiver with keys takes one connected socket, as both of its descriptors
-     * (ZCRP_ERROR_ARGUMENT), and no other entity on that socket (ZCRP_ERROR_BUSY). */
+     * (ZCRP_ERROR_ARGUMENT), and no other entity on that socket (ZCRP_ERROR_BUSY).
+     *
+     * A program whose callers cannot hand it keys sets the flag ZCRP_ENVIRONMENT_KEYS. Then, if
+     * this is NULL and ZCRP_KEYS in the environment names a file, that is read with each open,
+     * listen or connect, which also return the codes of zcrp_keys_read. If the variable is not set,
+     * or empty, there are no keys. Without the flag the library never reads it. */
     struct zcrp_keys *keys;
 
     /* The folder in which statistics are offered to zcrp-top, or "1": the usual one (zcrp-top(1)).
@@ -584,8 +591,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_submit(struct zcrp_entity *entity, struct zcr
 
 /* Sends a copy of the bytes, as one message. The caller may change them as soon as this returns.
  * The message is the library's, which frees it at its end; nothing tells of that end: no wait, no
- * collect, no queue. If it fails, so does the connection, or the next message. For what is small
- * and needs no care: an answer, a word of control.
+ * collect, no queue. What is left when the peer is lost is lost. It is for what is small and needs
+ * no care: an answer, a word of control.
  *
  * 0; ZCRP_ERROR_BUSY: there is no room, because copies of 1 MiB together, less some 250 bytes for
  * each, are under way to this peer: try again when something has ended; _SIZE: more than

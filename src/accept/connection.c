@@ -209,6 +209,18 @@ static int await_peer(struct zcrp_connection *c, int64_t timeout_ns)
                          clock_deadline(timeout_ns));
 }
 
+/* With complete options. */
+static int make_caller(struct zcrp_connection **connection, const char *host, const char *port,
+                       const struct zcrp_options *complete)
+{
+    struct accept_info info = {.fd = zcrp_udp_connect(host, port)};
+
+    if (info.fd < 0)
+        return info.fd;
+    info.peer = address_of_peer(info.fd);
+    return connection_make(connection, complete, &info);
+}
+
 int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, const char *port,
                        const struct zcrp_options *options, size_t options_size, int64_t timeout_ns)
 {
@@ -222,12 +234,9 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
         code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
-    struct accept_info info = {.fd = zcrp_udp_connect(host, port)};
-    if (info.fd < 0)
-        return info.fd;
-    info.peer = address_of_peer(info.fd);
     struct zcrp_connection *c;
-    code = connection_make(&c, &complete, &info);
+    code = make_caller(&c, host, port, &complete);
+    options_release(&complete);
     if (code != ZCRP_OK)
         return code;
     if (timeout_ns != 0)

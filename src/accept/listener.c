@@ -321,6 +321,28 @@ static void destroy(struct zcrp_listener *l, bool is_in_child)
     free(l);
 }
 
+/* With complete options. What has keys holds them from then on. */
+static int open_listener(struct zcrp_listener **listener, const char *host, const char *port,
+                         const struct zcrp_options *complete)
+{
+    struct zcrp_listener *l = calloc(1, sizeof(*l));
+
+    if (l == NULL)
+        return ZCRP_ERROR_MEMORY;
+    l->generation = forked_generation();
+    mutex_init(&l->hearing);
+    l->options = *complete;
+    int code = init(l, host, port);
+    if (code == ZCRP_OK) {
+        *listener = l;
+        return ZCRP_OK;
+    }
+    int error = errno;
+    destroy(l, false);
+    errno = error;
+    return code;
+}
+
 int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const char *port,
                       const struct zcrp_options *options, size_t options_size)
 {
@@ -335,20 +357,8 @@ int zcrp_listen_sized(struct zcrp_listener **listener, const char *host, const c
     if (code != ZCRP_OK)
         return code;
     process_watch_forks();
-    struct zcrp_listener *l = calloc(1, sizeof(*l));
-    if (l == NULL)
-        return ZCRP_ERROR_MEMORY;
-    l->generation = forked_generation();
-    mutex_init(&l->hearing);
-    l->options = complete;
-    code = init(l, host, port);
-    if (code == ZCRP_OK) {
-        *listener = l;
-        return ZCRP_OK;
-    }
-    int error = errno;
-    destroy(l, false);
-    errno = error;
+    code = open_listener(listener, host, port, &complete);
+    options_release(&complete);
     return code;
 }
 

@@ -176,11 +176,32 @@ static int start(struct zcrp_entity *e)
     return error ? code_of_channel(error) : code;
 }
 
+/* With complete options. */
+static int open_complete(struct zcrp_entity **entity, enum machine_role role,
+                         const int descriptors[2], const struct zcrp_options *complete)
+{
+    struct origin origin = {.descriptors = descriptors, .link = link_create(complete, NULL)};
+    struct zcrp_entity *e;
+
+    if (origin.link == NULL)
+        return ZCRP_ERROR_MEMORY;
+    int code = entity_make(&e, role, &origin, complete);
+    if (code != ZCRP_OK)
+        return code;
+    code = start(e);
+    if (code != ZCRP_OK) {
+        entity_destroy(e);
+        return code;
+    }
+    turns_start(e);
+    *entity = e;
+    return ZCRP_OK;
+}
+
 static int open_entity(struct zcrp_entity **entity, enum machine_role role,
                        const int descriptors[2], const struct zcrp_options *options,
                        size_t options_size)
 {
-    struct origin origin = {.descriptors = descriptors};
     struct zcrp_options complete;
 
     if (entity == NULL)
@@ -193,21 +214,9 @@ static int open_entity(struct zcrp_entity **entity, enum machine_role role,
         code = options_complete(&complete, options, options_size);
     if (code != ZCRP_OK)
         return code;
-    origin.link = link_create(&complete, NULL);
-    if (origin.link == NULL)
-        return ZCRP_ERROR_MEMORY;
-    struct zcrp_entity *e;
-    code = entity_make(&e, role, &origin, &complete);
-    if (code != ZCRP_OK)
-        return code;
-    code = start(e);
-    if (code != ZCRP_OK) {
-        entity_destroy(e);
-        return code;
-    }
-    turns_start(e);
-    *entity = e;
-    return ZCRP_OK;
+    code = open_complete(entity, role, descriptors, &complete);
+    options_release(&complete);
+    return code;
 }
 
 int zcrp_open_sender_sized(struct zcrp_entity **entity, const int descriptors[2],

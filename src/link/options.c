@@ -4,6 +4,7 @@
 #include "platform/reason.h"
 #include "transport/names.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -131,8 +132,8 @@ static int check_ranges(const struct range *rows, size_t count, const struct zcr
 
 static int check_flags(uint32_t flags)
 {
-    const uint32_t known =
-        ZCRP_NO_SEGMENT | ZCRP_NO_GRO | ZCRP_NO_ECN | ZCRP_NO_MEMORY | ZCRP_ALLOW_PTRACE;
+    const uint32_t known = ZCRP_NO_SEGMENT | ZCRP_NO_GRO | ZCRP_NO_ECN | ZCRP_NO_MEMORY |
+                           ZCRP_ALLOW_PTRACE | ZCRP_ENVIRONMENT_KEYS;
 
     if ((flags & ~known) == 0)
         return ZCRP_OK;
@@ -219,6 +220,28 @@ static void complete_time(int64_t *time, duration usual)
         *time = OPTIONS_LONGEST;
 }
 
+/* The keys are these options' own then, until options_release. */
+static int take_keys(struct zcrp_options *o)
+{
+    const char *path = secure_getenv("ZCRP_KEYS");
+
+    if (!(o->flags & ZCRP_ENVIRONMENT_KEYS) || o->keys != NULL || path == NULL || path[0] == 0)
+        return ZCRP_OK;
+    int code = zcrp_keys_read(&o->keys, path);
+    if (code == ZCRP_OK)
+        o->flags |= OPTIONS_OWN_KEYS;
+    return code;
+}
+
+void options_release(struct zcrp_options *complete)
+{
+    int error = errno; /* why it could not */
+
+    if (complete->flags & OPTIONS_OWN_KEYS)
+        zcrp_keys_free(complete->keys);
+    errno = error;
+}
+
 int options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size)
 {
     struct zcrp_options o;
@@ -230,6 +253,8 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
     int code = check_ranges(ranges, sizeof(ranges) / sizeof(*ranges), &o);
     if (code == ZCRP_OK)
         code = check_flags(o.flags);
+    if (code == ZCRP_OK)
+        code = take_keys(&o);
     if (code != ZCRP_OK)
         return code;
     if (o.congestion == ZCRP_CONGESTION_DEFAULT)

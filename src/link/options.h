@@ -7,9 +7,11 @@
 
 #include <stdbool.h>
 
-/* A flag of complete options, beside the user's (enum zcrp_option_flags): the user has said how
- * long to look for a peer. */
-enum { OPTIONS_CONNECT_SAID = 1 << 30 };
+/* Flags of complete options, beside the user's (enum zcrp_option_flags). */
+enum {
+    OPTIONS_CONNECT_SAID = 1 << 30, /* the user has said how long to look for a peer */
+    OPTIONS_OWN_KEYS = 1 << 29,     /* the keys are of the environment's file: see options_release */
+};
 
 /* The longest time of complete options: 146 years, as good as no limit. It may be added to any
  * reading of the clock. */
@@ -19,9 +21,14 @@ enum { OPTIONS_CONNECT_SAID = 1 << 30 };
  * default, but for unit_bytes, whose default is the path's, and aal5.vci_control, whose default
  * depends on what the channel is for. Times longer than OPTIONS_LONGEST become that. ZCRP_OK, or
  * ZCRP_ERROR_ARGUMENT if one is out of its range, or the struct has something that this library
- * does not know; which one is said (reason.h). */
+ * does not know; which one is said (reason.h). Or as zcrp_keys_read: the keys of the environment, if
+ * the user wants them. */
 __attribute__((warn_unused_result)) int
 options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size);
+
+/* Whatever was to be made with complete options is made, and holds the keys, or could not be made.
+ */
+void options_release(struct zcrp_options *complete);
 
 /* ZCRP_ERROR_ARGUMENT: a channel of AAL5 refuses complete options, because of them or of ZCRP_AAL5
  * in the environment. Says which of their values it is, also of a half of a connection. */

@@ -35,7 +35,7 @@ static const struct range ranges[] = {
     {FIELD(send_buffer), 1, UINT32_MAX, {0}, false, 0},
     {FIELD(receive_buffer), 1, UINT32_MAX, {0}, false, 0},
     {FIELD(congestion), 1, 4, {5, UINT32_MAX}, false, 0},
-    {FIELD(flags), 1, 31, {32, 1U << 31}, false, 0},
+    {FIELD(flags), 1, 63, {64, 1U << 31}, false, 0},
     {FIELD(channel), 1, 2, {4, UINT32_MAX}, false, 0},
     {FIELD(connections), 1, 1 << 20, {(1 << 20) + 1, UINT32_MAX}, false, 0},
     {FIELD(backlog), 1, 1 << 20, {(1 << 20) + 1, UINT32_MAX}, false, 0},

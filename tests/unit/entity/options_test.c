@@ -127,7 +127,7 @@ static const struct {
     {{.congestion = -1}, "options.congestion is -1; it has to be 0 to 4"},
     {{.congestion = INT32_MIN}, "options.congestion is -2147483648; it has to be 0 to 4"},
     {{.channel = 4}, "options.channel is 4; it has to be 0 to 3"},
-    {{.flags = 32}, "options.flags is 0x20; of these 0x20 are no flags"},
+    {{.flags = 64}, "options.flags is 0x40; of these 0x40 are no flags"},
     {{.flags = 0x81}, "options.flags is 0x81; of these 0x80 are no flags"},
     {{.connect_ns = -1}, "options.connect_ns is -1; " TIME_NEEDED},
     {{.progress_ns = -1}, "options.progress_ns is -1; " TIME_NEEDED},
