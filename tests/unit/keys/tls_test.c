@@ -68,10 +68,11 @@ static bool loses_flight(const struct end *from)
     return flights_to_lose[flight] > 0 && flights_to_lose[flight]-- > 0;
 }
 
+static int count; /* of datagrams of this handshake */
+
 /* Sends what one end has to say; every `lost`-th datagram is lost. */
 static int say(struct end *from, struct end *to, int lost)
 {
-    static int count;
     uint8_t datagram[HANDSHAKE_BYTES];
     size_t size = handshake_take(&from->h, now, datagram);
     bool is_lost = size > 0 && loses_flight(from);
@@ -86,6 +87,7 @@ static int say(struct end *from, struct end *to, int lost)
 static void shake(int lost)
 {
     const struct cookie_answer cookie = {.pairing = {.tag = 11}, .nonce = 77, .cookie = 5};
+    count = 0;
     begin(&client, true);
     begin(&server, false);
     ck_assert(handshake_on_cookie(&client.h, now, &cookie));
