@@ -13,6 +13,7 @@ static void ring(void *queue)
 
 static void begin(void)
 {
+    rings = 0;
     completions_init(&completions, ring, &rings, NULL);
     completions_init(&other, ring, &rings, NULL);
 }

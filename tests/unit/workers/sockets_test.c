@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 struct client {
@@ -74,6 +75,7 @@ static void begin(void)
 {
     ck_assert_int_eq(sockets_init(&set), 0);
     ck_assert_int_eq(sockets_init(&other), 0);
+    memset(client, 0, sizeof(client));
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(wake_init(&client[i].socket), 0);
         sockets_member_init(&client[i].member);
