@@ -85,6 +85,7 @@ struct message *collection_take_locked(struct collection *c)
     if (m == NULL || message_is_in_flight(m))
         return NULL;
     let_go(c, m);
+    atomic_store_explicit(&c->has_more, false, memory_order_relaxed);
     return m;
 }
 

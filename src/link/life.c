@@ -11,6 +11,7 @@
 #include "life.h"
 
 #include "codes.h"
+#include "looks.h"
 #include "options.h"
 #include "platform/reason.h"
 #include "process.h"
@@ -239,7 +240,7 @@ bool entity_leave_queue(struct zcrp_entity *e, const struct completions *from)
     bool was_in = collection_leave_queue(&e->collection, from, &sockets);
 
     if (was_in)
-        turns_leave(e, sockets);
+        looks_end(e, sockets);
     return was_in;
 }
 

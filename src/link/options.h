@@ -10,7 +10,7 @@
 /* Flags of complete options, beside the user's (enum zcrp_option_flags). */
 enum {
     OPTIONS_CONNECT_SAID = 1 << 30, /* the user has said how long to look for a peer */
-    OPTIONS_OWN_KEYS = 1 << 29,     /* the keys are of the environment's file: see options_release */
+    OPTIONS_OWN_KEYS = 1 << 29, /* the keys are of the environment's file: see options_release */
 };
 
 /* The longest time of complete options: 146 years, as good as no limit. It may be added to any
@@ -21,8 +21,8 @@ enum {
  * default, but for unit_bytes, whose default is the path's, and aal5.vci_control, whose default
  * depends on what the channel is for. Times longer than OPTIONS_LONGEST become that. ZCRP_OK, or
  * ZCRP_ERROR_ARGUMENT if one is out of its range, or the struct has something that this library
- * does not know; which one is said (reason.h). Or as zcrp_keys_read: the keys of the environment, if
- * the user wants them. */
+ * does not know; which one is said (reason.h). Or as zcrp_keys_read: the keys of the environment,
+ * if the user wants them. */
 __attribute__((warn_unused_result)) int
 options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size);
 

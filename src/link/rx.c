@@ -609,9 +609,7 @@ int rx_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant dea
     return channel_nap(e->channels.in, wake_fd(wake), instant_earlier(deadline, clock_now() + nap));
 }
 
-/* How often one turn receives at most. Control that comes now and then is received without a call
- * to find out that there is no more: if there is, the next turn begins at once. */
-static int receives_of_turn(struct zcrp_entity *e)
+int rx_receives_of_turn(struct zcrp_entity *e)
 {
     if (clock_now() - e->link->rx.turned < CROWD)
         e->link->rx.receives =
@@ -652,9 +650,7 @@ static enum arrival receive_some(struct zcrp_entity *e, struct workspace *w, int
     return found;
 }
 
-/* Receives until nothing is there any more, or long enough for one turn. True if there may be more.
- */
-static bool receive_all(struct zcrp_entity *e, struct workspace *w, int most)
+bool rx_receive_all(struct zcrp_entity *e, struct workspace *w, int most)
 {
     bool any = false;
     enum arrival found = receive_some(e, w, most, &any);
@@ -665,9 +661,7 @@ static bool receive_all(struct zcrp_entity *e, struct workspace *w, int most)
     return found == ARRIVAL_FULL;
 }
 
-/* Says in memory that the engine's thread sleeps: false if there is something. A waiter that has
- * taken the lease meanwhile, and sleeps, is woken then: no peer wakes it any more. */
-static bool say_worker_asleep(struct zcrp_entity *reader)
+bool rx_say_worker_asleep(struct zcrp_entity *reader)
 {
     mutex_lock(&reader->link->mutex);
     bool may = rx_say_asleep(reader);
@@ -683,7 +677,7 @@ void rx_arm(struct zcrp_entity *reader)
 {
     if (!sockets_arm(&reader->link->sockets))
         engine_arm(&reader->member);
-    if (!say_worker_asleep(reader))
+    if (!rx_say_worker_asleep(reader))
         rx_come(reader);
 }
 
@@ -693,26 +687,18 @@ void rx_come(struct zcrp_entity *reader)
         engine_arrive(&reader->member);
 }
 
-/* How a worker's turn ends. */
-enum turn_end {
-    TURN_LEFT,  /* a waiter receives, or nobody any more */
-    TURN_NAPS,  /* for `nap`, whatever arrives */
-    TURN_WAITS, /* nothing is there, as far as the socket tells */
-};
-
-/* Begins a worker's turn: false if a waiter receives. */
-static bool begin_turn(struct zcrp_entity *e, bool is_for_taker)
+bool rx_begin_turn(struct zcrp_entity *e, bool is_for_taker, uint64_t *messages)
 {
     mutex_lock(&e->link->mutex);
     bool is_ours = !lease_on_disarmed(&e->link->lease);
     if (is_ours)
         e->link->rx.is_for_taker = is_for_taker;
+    *messages = e->messages;
     mutex_unlock(&e->link->mutex);
     return is_ours;
 }
 
-/* Ends it: how long to nap. */
-static enum turn_end end_turn(struct zcrp_entity *e, bool may_be_more, duration *nap)
+enum turn_end rx_end_turn(struct zcrp_entity *e, bool may_be_more, duration *nap)
 {
     mutex_lock(&e->link->mutex);
     *nap = may_be_more ? 0 : rx_rest(e);
@@ -728,107 +714,21 @@ static enum turn_end end_turn(struct zcrp_entity *e, bool may_be_more, duration 
 instant rx_on_arrival(void *client)
 {
     struct zcrp_entity *e = client;
+    uint64_t messages;
     duration nap;
 
-    if (sockets_member_is_in(&e->link->sockets) || !begin_turn(e, false))
+    if (sockets_member_is_in(&e->link->sockets) || !rx_begin_turn(e, false, &messages))
         return ENGINE_LEAVE_BE;
     struct workspace *w = workspace_take();
     if (w == NULL)
         return clock_now() + MILLISECOND; /* no memory at present */
-    bool may_be_more = receive_all(
-        e, w, e->machine.role == MACHINE_RECEIVER ? TURN_RECEIVES : receives_of_turn(e));
+    bool may_be_more = rx_receive_all(
+        e, w, e->machine.role == MACHINE_RECEIVER ? TURN_RECEIVES : rx_receives_of_turn(e));
     workspace_give(w);
-    enum turn_end end = end_turn(e, may_be_more, &nap);
+    enum turn_end end = rx_end_turn(e, may_be_more, &nap);
     if (end == TURN_LEFT)
         return ENGINE_LEAVE_BE;
-    if (end == TURN_NAPS || !say_worker_asleep(e))
+    if (end == TURN_NAPS || !rx_say_worker_asleep(e))
         return clock_now() + nap;
     return ENGINE_ARM;
-}
-
-/* ---- in a queue ---- */
-
-/* The taker gets messages of a connection, which its user may answer: then what is held goes with
- * the answer, or when it takes again. It waits for nothing else. */
-static void note_taken(struct zcrp_entity *e, uint64_t before)
-{
-    if (entity_other(e) == NULL)
-        return;
-    mutex_lock(&e->link->mutex);
-    bool has_any = e->messages != before;
-    if (has_any) {
-        answering_on_wait(&e->answering); /* the last one was not answered, if it still is open */
-        answering_on_message(&e->answering);
-    }
-    mutex_unlock(&e->link->mutex);
-    if (!has_any && flush_is_for(&e->flush, FLUSH_ANSWER))
-        rx_release(e);
-}
-
-/* Where turns follow each other closely they receive more often. A look tells at no cost that there
- * is more. */
-instant rx_on_look(void *client)
-{
-    struct zcrp_entity *e = client;
-    struct workspace *w;
-    bool is_for_taker = sockets_are_users(&e->link->sockets);
-    duration nap;
-
-    if (!begin_turn(e, is_for_taker))
-        return SOCKETS_LEAVE_BE;
-    w = workspace_take();
-    if (w == NULL)
-        return clock_now() + MILLISECOND;
-    uint64_t before = e->messages;
-    bool may_be_more = receive_all(e, w, receives_of_turn(e));
-    workspace_give(w);
-    if (is_for_taker)
-        note_taken(e, before);
-    enum turn_end end = end_turn(e, may_be_more, &nap);
-    if (end == TURN_LEFT)
-        return SOCKETS_LEAVE_BE;
-    if (end == TURN_NAPS)
-        return clock_now() + nap;
-    mutex_lock(&e->link->mutex);
-    bool is_memory = transport_is_memory(e->transport);
-    if (is_memory)
-        rx_say_awake(e);
-    mutex_unlock(&e->link->mutex);
-    return is_memory ? SOCKETS_POLL : SOCKETS_ARM;
-}
-
-/* A waiter that has the lease looks itself. */
-bool rx_on_glance(void *client)
-{
-    struct zcrp_entity *e = client;
-    struct workspace *w = lease_is_taken(&e->link->lease) ? NULL : workspace_take();
-
-    if (w == NULL)
-        return false;
-    enum arrival found = rx_turn(e, w, HEAR_MEMORY);
-    workspace_give(w);
-    return found != ARRIVAL_NONE;
-}
-
-bool rx_on_rest(void *client)
-{
-    return say_worker_asleep(client);
-}
-
-bool rx_on_holds(void *client)
-{
-    struct zcrp_entity *e = client;
-
-    return answering_is_open(&e->answering) || flush_is_for(&e->flush, FLUSH_ANSWER);
-}
-
-void rx_on_resume(void *client)
-{
-    struct zcrp_entity *e = client;
-
-    mutex_lock(&e->link->mutex);
-    answering_on_wait(&e->answering);
-    mutex_unlock(&e->link->mutex);
-    if (flush_is_for(&e->flush, FLUSH_ANSWER))
-        rx_release(e);
 }

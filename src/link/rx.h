@@ -65,13 +65,29 @@ void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);
 struct datagram_queue;
 void rx_hear_early(struct zcrp_entity *e, const struct datagram_queue *early);
 
-/* Whoever looks at a queue's sockets: something arrived; a glance at memory; nobody glances any
- * more; and what waits for the user's answer. See sockets_duties. */
-instant rx_on_look(void *client);
-bool rx_on_glance(void *client);
-bool rx_on_rest(void *client);
-bool rx_on_holds(void *client);
-void rx_on_resume(void *client);
+/* ---- a worker's turn: of the engine's thread, or whoever looks at a queue's sockets ---- */
+
+/* How it ends. */
+enum turn_end {
+    TURN_LEFT,  /* a waiter receives, or nobody any more */
+    TURN_NAPS,  /* for `nap`, whatever arrives */
+    TURN_WAITS, /* nothing is there, as far as the socket tells */
+};
+
+/* Begins it: false if a waiter receives. `*messages` have ended well by then. And ends it. */
+bool rx_begin_turn(struct zcrp_entity *e, bool is_for_taker, uint64_t *messages);
+enum turn_end rx_end_turn(struct zcrp_entity *e, bool may_be_more, duration *nap);
+
+/* How often one turn receives at most. Control that comes now and then is received without a call
+ * to find out that there is no more: if there is, the next turn begins at once. */
+int rx_receives_of_turn(struct zcrp_entity *e);
+
+/* Receives until nothing is there any more, or so many times. True if there may be more. */
+bool rx_receive_all(struct zcrp_entity *e, struct workspace *w, int most);
+
+/* Says in memory that the worker sleeps: false if there is something. A waiter that has taken the
+ * lease meanwhile, and sleeps, is woken then: no peer wakes it any more. */
+bool rx_say_worker_asleep(struct zcrp_entity *reader);
 
 /* The engine's: something arrived. When it is to be called again; see engine_duties. */
 instant rx_on_arrival(void *client);

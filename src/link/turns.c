@@ -20,29 +20,6 @@ int turns_join(struct zcrp_entity *e)
                        entity_reader(e) == e ? e->channels.in->fd : -1, e->channels.out->fd);
 }
 
-static const struct sockets_duties looks = {.arrive = rx_on_look,
-                                            .glance = rx_on_glance,
-                                            .rest = rx_on_rest,
-                                            .holds = rx_on_holds,
-                                            .resume = rx_on_resume};
-
-void turns_enter(struct zcrp_entity *e, struct sockets *s)
-{
-    struct zcrp_entity *reader = entity_reader(e);
-    const struct sockets_client client = {.duties = &looks,
-                                          .client = reader,
-                                          .fd = reader->channels.in->fd,
-                                          .patience = reader->options.spin_ns};
-
-    (void)sockets_add(s, &e->link->sockets, &client);
-}
-
-void turns_leave(struct zcrp_entity *e, struct sockets *s)
-{
-    if (sockets_remove(s, &e->link->sockets))
-        rx_arm(entity_reader(e));
-}
-
 void turns_start(struct zcrp_entity *e)
 {
     if (entity_reader(e) == e)
