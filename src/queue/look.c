@@ -24,11 +24,19 @@ static void show_sockets(struct zcrp_queue *q)
 
 /* ---- the engine ---- */
 
-/* The engine looks from now on. What is polled has its turn there, to rest. */
+/* Has anybody in the set something to do that no socket tells of: a nap to end, memory to glance
+ * at?
+ */
+static bool has_more_to_do(struct zcrp_queue *q)
+{
+    return sockets_are_polled(&q->sockets) || sockets_due(&q->sockets) != NEVER;
+}
+
+/* The engine looks from now on. What no socket tells of has its turn there. */
 static void hand_to_engine(struct zcrp_queue *q)
 {
     engine_arm(&q->member);
-    if (sockets_are_polled(&q->sockets))
+    if (has_more_to_do(q))
         engine_arrive(&q->member);
 }
 
@@ -171,13 +179,17 @@ bool queue_take_lease(struct zcrp_queue *q)
     return is_ours;
 }
 
+/* Who polls the descriptor does not see the end of a nap: the engine does. */
 void queue_give_lease(struct zcrp_queue *q)
 {
+    bool has_more = has_more_to_do(q);
     instant at;
 
     atomic_store(&q->sockets.is_users, false);
     mutex_lock(&q->mutex);
     bool must_hand = lease_give(&q->lease, clock_now()).must_arm;
+    if (has_more && atomic_load(&q->is_on))
+        must_hand |= lease_return(&q->lease);
     bool is_workers = lease_state(&q->lease) == LEASE_WORKERS;
     uint32_t wished = wish(q, &at);
     show_sockets(q);
@@ -186,7 +198,7 @@ void queue_give_lease(struct zcrp_queue *q)
         engine_due(&q->member, at, wished);
     if (must_hand)
         hand_to_engine(q);
-    else if (is_workers && sockets_are_polled(&q->sockets))
+    else if (is_workers && has_more)
         engine_arrive(&q->member);
     queue_ring_for_rest(q);
     if (atomic_load(&q->sleepers) > 0)

@@ -437,19 +437,21 @@ TEST(queue_descriptor__readable_while_something_is_there)
     free_three(&p);
 }
 
-/* A loop that does nothing but poll the descriptor hears of all that arrives. */
-TEST(queue_descriptor__of_what_arrives)
+/* A loop that does nothing but poll the descriptor hears of all that arrives, also where receivers
+ * nap amid a large message. */
+TEST(queue_descriptor__of_what_arrives, .rows = 2)
 {
+    const nlong size = _i == 0 ? MESSAGE : 40 * MESSAGE;
     enum { COUNT = 100 };
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
-    struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, 1);
+    struct zcrp_msg *in = ends_empty(size), *out = ends_filled(size, 1);
     int fd = zcrp_queue_descriptor(q);
 
     ck_assert_int_eq(zcrp_queue_add(q, e.receiver, NULL), ZCRP_OK);
     for (int i = 0; i < COUNT; i++) {
         struct zcrp_completion c;
         int count = 0;
-        ends_submit(&e, in, out, MESSAGE);
+        ends_submit(&e, in, out, size);
         while (count == 0) {
             ck_assert(is_readable(fd, 10000));
             count = zcrp_queue_take(q, &c, 1, 0);
@@ -457,6 +459,35 @@ TEST(queue_descriptor__of_what_arrives)
         ck_assert_int_eq(count, 1);
         ck_assert_ptr_eq(c.message, in);
         ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    }
+    ends_close(&e);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
+/* Who takes a few times, and then no more, leaves the rest to the library's threads, amid a message
+ * or between two. */
+TEST(queue_take__then_leaves, .rows = 2)
+{
+    const nlong size = _i == 0 ? 100 : 100 * MESSAGE;
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+    struct zcrp_msg *in = ends_empty(size), *out = ends_filled(size, 1);
+    struct zcrp_completion c;
+
+    ck_assert_int_eq(zcrp_queue_add(q, e.receiver, NULL), ZCRP_OK);
+    ck_assert_int_eq(zcrp_queue_add(q, e.sender, NULL), ZCRP_OK);
+    for (int i = 0; i < 40; i++) {
+        for (int k = 0; k < i; k++) /* the lease is kept for this thread */
+            ck_assert_int_ge(zcrp_queue_take(q, &c, 1, 0), 0);
+        ends_submit(&e, in, out, size);
+        for (int k = 0; k < i % 5; k++)
+            ck_assert_int_ge(zcrp_queue_take(q, &c, 1, 0), 0);
+        for (int k = 0;
+             k < 10000 && (zcrp_error(in) == ZCRP_ERROR_BUSY || zcrp_error(out) == ZCRP_ERROR_BUSY);
+             k++)
+            usleep(1000);
+        ck_assert_int_eq(zcrp_error(in), ZCRP_OK);
+        ck_assert_int_eq(zcrp_error(out), ZCRP_OK);
     }
     ends_close(&e);
     zcrp_free_msg(in);
