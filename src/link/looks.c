@@ -61,13 +61,8 @@ static instant on_look(void *client)
 static bool on_glance(void *client)
 {
     struct zcrp_entity *e = client;
-    struct workspace *w = lease_is_taken(&e->link->lease) ? NULL : workspace_take();
 
-    if (w == NULL)
-        return false;
-    enum arrival found = rx_turn(e, w, HEAR_MEMORY);
-    workspace_give(w);
-    return found != ARRIVAL_NONE;
+    return !lease_is_taken(&e->link->lease) && rx_turn_in_memory(e) != ARRIVAL_NONE;
 }
 
 static bool on_rest(void *client)

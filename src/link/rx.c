@@ -525,10 +525,11 @@ static enum news look_at_memory(struct zcrp_entity *e, enum hearing hearing)
     return news;
 }
 
-enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
+/* Does what a look has found. */
+static enum arrival follow(struct zcrp_entity *e, struct workspace *w, enum news news,
+                           enum hearing hearing)
 {
     struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
-    enum news news = e->transport->is_possible ? look_at_memory(e, hearing) : NEWS_SOME;
 
     switch (news) {
     case NEWS_SOME:
@@ -544,6 +545,27 @@ enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing he
         break;
     }
     return ARRIVAL_NONE;
+}
+
+enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing)
+{
+    enum news news = e->transport->is_possible ? look_at_memory(e, hearing) : NEWS_SOME;
+
+    return follow(e, w, news, hearing);
+}
+
+enum arrival rx_turn_in_memory(struct zcrp_entity *e)
+{
+    enum news news = look_at_memory(e, HEAR_MEMORY);
+
+    if (news == NEWS_NONE || news == NEWS_LANDED)
+        return news == NEWS_NONE ? ARRIVAL_NONE : ARRIVAL_FULL;
+    struct workspace *w = workspace_take();
+    if (w == NULL)
+        return ARRIVAL_NONE;
+    enum arrival found = follow(e, w, news, HEAR_MEMORY);
+    workspace_give(w);
+    return found;
 }
 
 /* What has arrived of the sender's. Locked; true if it has left the section. */

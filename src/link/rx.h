@@ -23,6 +23,10 @@ enum arrival {
  * of these where nothing else is said. */
 enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
 
+/* The same with what a peer on this host has put in memory, where there is some; it takes a
+ * workspace only if it needs one. */
+enum arrival rx_turn_in_memory(struct zcrp_entity *e);
+
 /* Looks once at what a peer on this host has put in memory, messages that come as a whole and those
  * of this side's that have arrived, while the lease is kept: so nobody else looks. False if it is
  * not, or something else has come last, or is there. */

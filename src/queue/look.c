@@ -205,6 +205,12 @@ void queue_give_lease(struct zcrp_queue *q)
         queue_wake_takers(q); /* one of them takes it */
 }
 
+/* A kept lease ends LEASE_TERM after it was given. */
+instant queue_was_looked_at(const struct zcrp_queue *q)
+{
+    return atomic_load(&q->lease.until) - LEASE_TERM;
+}
+
 bool queue_look(struct zcrp_queue *q)
 {
     return sockets_look(&q->sockets, 0);

@@ -49,6 +49,7 @@ struct zcrp_queue {
     uint32_t wish;            /* (q) the number of times that it was told */
     struct spinning spinning; /* of the taker that has the lease */
     uint32_t vain;            /* the same: looks in a row that found nothing */
+    _Atomic uint32_t glances; /* (a) of takers without the lease */
 
     _Atomic bool is_on;   /* (a) the descriptor was asked for */
     int descriptor;       /* (c) an epoll, for the user: of the wake, */
@@ -92,6 +93,9 @@ void queue_abandon_looking(struct zcrp_queue *q);
 /* A taker takes the lease; false: another one has it. */
 bool queue_take_lease(struct zcrp_queue *q);
 void queue_give_lease(struct zcrp_queue *q);
+
+/* When a taker last gave it back. Any thread. */
+instant queue_was_looked_at(const struct zcrp_queue *q);
 
 /* With the lease: looks once; true if there was anything. */
 bool queue_look(struct zcrp_queue *q);

@@ -13,17 +13,21 @@
 enum {
     IN_A_ROW = 16,     /* completions of one place: then others have their turn */
     LOOKS_A_YIELD = 8, /* of the core */
+    GLANCES = 32,      /* at memory alone, in a row */
 };
+
+/* A taker that is told something looks at the sockets so often, too. */
+#define LOOK_EVERY (200 * MICROSECOND)
 
 /* A call of take. */
 struct taking {
     struct zcrp_queue *queue;
-    char *out;      /* the next completion, */
-    size_t size;    /* as large as the caller knows it */
-    int left;       /* that there is room for */
-    int taken;      /* so far */
-    uint32_t begun; /* of the interrupt */
-    instant deadline;
+    char *out;        /* the next completion, */
+    size_t size;      /* as large as the caller knows it */
+    int left;         /* that there is room for */
+    int taken;        /* so far */
+    uint32_t begun;   /* of the interrupt */
+    instant deadline; /* 0: it only asks */
 };
 
 /* ---- telling ---- */
@@ -138,12 +142,18 @@ static void tell_place(struct taking *t, struct place *p)
 /* Tells what there is, as much as there is room for. Not locked. */
 static void tell_all(struct taking *t)
 {
+    struct completions *c = &t->queue->completions;
     struct place *p;
 
+    bool is_empty = t->deadline == 0 && !completions_are_ready(c); /* who sleeps asks for sure */
+    if (is_empty) {
+        queue_clear_descriptor(t->queue);
+        return;
+    }
     completions_lock();
-    while (t->left > 0 && (p = completions_first(&t->queue->completions)) != NULL)
+    while (t->left > 0 && (p = completions_first(c)) != NULL)
         tell_place(t, p);
-    bool is_empty = completions_first(&t->queue->completions) == NULL;
+    is_empty = completions_first(c) == NULL;
     completions_unlock();
     if (is_empty)
         queue_clear_descriptor(t->queue);
@@ -164,7 +174,7 @@ static int end_of(struct taking *t)
         interrupt_tell(&q->interrupt);
         return ZCRP_ERROR_INTERRUPTED;
     }
-    return clock_now() >= t->deadline ? 0 : ZCRP_ERROR_BUSY;
+    return t->deadline == 0 || clock_now() >= t->deadline ? 0 : ZCRP_ERROR_BUSY;
 }
 
 /* Another taker looks: sleeps until there are news, or it gives the lease back. */
@@ -181,10 +191,11 @@ static void wait_for_news(struct taking *t, uint32_t seen)
  * because that looks, too. */
 static bool is_to_sleep(const struct taking *t, instant since, uint32_t looks)
 {
+    if (t->deadline == 0 || sockets_are_polled(&t->queue->sockets))
+        return false;
     duration limit = spinning_limit(&t->queue->spinning);
     instant now = clock_now();
-
-    if (sockets_are_polled(&t->queue->sockets) || now >= t->deadline)
+    if (now >= t->deadline)
         return false;
     return limit == 0 || (looks > 1 && now - since >= limit);
 }
@@ -205,7 +216,7 @@ static void look_once(struct zcrp_queue *q)
 static int look(struct taking *t)
 {
     struct zcrp_queue *q = t->queue;
-    instant since = clock_now();
+    instant since = t->deadline == 0 ? 0 : clock_now();
 
     for (uint32_t looks = 1;; looks++) {
         uint32_t seen = atomic_load(&q->news);
@@ -215,11 +226,31 @@ static int look(struct taking *t)
             look_once(q);
         tell_all(t);
         int result = end_of(t);
-        if (result > 0)
+        if (result > 0 && since != 0)
             spinning_learn(&q->spinning, clock_now() - since);
         if (result != ZCRP_ERROR_BUSY)
             return result;
     }
+}
+
+/* Glances at memory, which takes no lease, while one is kept for this taker. True if it has told
+ * something, or only asks, and looks at the sockets another time. */
+static bool glance(struct taking *t)
+{
+    struct zcrp_queue *q = t->queue;
+
+    if (!sockets_are_polled(&q->sockets) || lease_state(&q->lease) != LEASE_KEPT)
+        return false;
+    if (sockets_glance(&q->sockets))
+        tell_all(t);
+    return t->taken > 0 || (t->deadline == 0 && atomic_fetch_add(&q->glances, 1) % GLANCES != 0);
+}
+
+/* Is there more to take than has been received lately? While a program is at what it has, others
+ * wait for acknowledgements. */
+static bool is_to_look(const struct taking *t)
+{
+    return t->taken == 0 || queue_was_looked_at(t->queue) < clock_now() - LOOK_EVERY;
 }
 
 static int take(struct taking *t)
@@ -229,7 +260,9 @@ static int take(struct taking *t)
     for (;;) {
         uint32_t seen = atomic_load(&q->news);
         tell_all(t);
-        if (t->taken == 0 && !lease_is_taken(&q->lease) && queue_take_lease(q)) {
+        if (t->taken == 0 && glance(t))
+            return end_of(t);
+        if (is_to_look(t) && !lease_is_taken(&q->lease) && queue_take_lease(q)) {
             int result = look(t);
             queue_give_lease(q);
             return result;
@@ -257,7 +290,7 @@ int zcrp_queue_take_sized(struct zcrp_queue *queue, struct zcrp_completion *comp
                        .size = completion_size,
                        .left = most,
                        .begun = interrupt_begin(&queue->interrupt),
-                       .deadline = clock_deadline(timeout_ns)};
+                       .deadline = timeout_ns != 0 ? clock_deadline(timeout_ns) : 0};
     int result = take(&t);
     atomic_fetch_sub(&queue->takers, 1);
     return result;

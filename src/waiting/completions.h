@@ -46,12 +46,13 @@ struct place {
 };
 
 struct completions {
-    struct place *all;          /* (k) in any order */
-    struct place *first, *last; /* (k) that are ready */
-    _Atomic int ringers;        /* (a) threads that are about to wake a taker */
-    void (*ring)(void *queue);  /* (c) wakes those who wait for completions */
-    void *queue;                /* (c) */
-    struct sockets *sockets;    /* (c) that the takers look at (workers/sockets.h) */
+    struct place *all; /* (k) in any order */
+    struct place *_Atomic first,
+        *last;                 /* (k) that are ready; the first also read without, for a look */
+    _Atomic int ringers;       /* (a) threads that are about to wake a taker */
+    void (*ring)(void *queue); /* (c) wakes those who wait for completions */
+    void *queue;               /* (c) */
+    struct sockets *sockets;   /* (c) that the takers look at (workers/sockets.h) */
 };
 
 /* ---- the mutex ---- */
@@ -79,6 +80,12 @@ bool completions_add(struct completions *c, struct place *p, const struct place 
  * these from now on, and it goes to the end if it has any. */
 struct place *completions_first(const struct completions *c);
 void completions_put_back(struct completions *c, struct place *p, uint32_t facts);
+
+/* Is any ready? Any thread, a look. */
+static inline bool completions_are_ready(const struct completions *c)
+{
+    return atomic_load_explicit(&c->first, memory_order_relaxed) != NULL;
+}
 
 /* ---- the place's side ---- */
 

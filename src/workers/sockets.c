@@ -12,8 +12,10 @@
 
 enum {
     EVENTS = 64,         /* taken from epoll at once */
+    VAIN_A_LOOK = 8,     /* glances in vain, at the clock */
     GLANCES_A_LOOK = 32, /* looks in a row that only glance */
     SLOT_WAKE = 0,
+    FEW = 2, /* that have something at once: the user hears of them at once, too */
 };
 
 /* ---- arming, within the set's mutex ---- */
@@ -89,6 +91,7 @@ static void poll_from_now(struct sockets *s, struct sockets_member *m)
     if (m->is_leaving)
         return;
     m->polled_since = clock_now();
+    m->vain = 0;
     if (!m->is_polled)
         add_polled(s, m);
 }
@@ -138,14 +141,18 @@ static void note_held(struct sockets *s, struct sockets_member *m)
 
 static void forget_held(struct sockets *s, struct sockets_member *m)
 {
-    struct sockets_member **at = &s->first_held;
+    struct sockets_member *before = s->first_held;
 
     if (!m->has_held)
         return;
-    while (*at != m)
-        at = &(*at)->next_held;
-    *at = m->next_held;
     m->has_held = false;
+    if (before == m) {
+        s->first_held = m->next_held;
+        return;
+    }
+    while (before->next_held != m)
+        before = before->next_held;
+    before->next_held = m->next_held;
 }
 
 static void arrive(struct sockets *s, struct sockets_member *m)
@@ -186,17 +193,28 @@ static bool end_naps(struct sockets *s)
     return any;
 }
 
+/* Within a turn: has it been glanced at in vain for long enough? The clock is asked now and then.
+ */
+static bool is_patience_over(struct sockets_member *m)
+{
+    if (m->vain++ % VAIN_A_LOOK != 0)
+        return false;
+    return clock_now() - m->polled_since >= m->patience;
+}
+
 /* True if memory had something. */
-static bool glance(struct sockets *s, struct sockets_member *m, instant now)
+static bool glance(struct sockets *s, struct sockets_member *m)
 {
     if (!hold(m))
         return false;
     mutex_unlock(&s->mutex);
     bool any = m->duties->glance(m->client);
-    bool is_over = !any && now - m->polled_since >= m->patience && m->duties->rest(m->client);
+    if (any && m->vain > 0) {
+        m->vain = 0;
+        m->polled_since = clock_now();
+    }
+    bool is_over = !any && is_patience_over(m) && m->duties->rest(m->client);
     mutex_lock(&s->mutex);
-    if (any)
-        m->polled_since = now;
     if (is_over)
         remove_polled(s, m);
     release(s, m);
@@ -207,14 +225,15 @@ static bool glance(struct sockets *s, struct sockets_member *m, instant now)
 static bool glance_at_all(struct sockets *s)
 {
     uint32_t left = atomic_load(&s->polled);
-    instant now = clock_now();
     bool any = false;
 
     while (left-- > 0 && s->first_polled != NULL) {
         struct sockets_member *m = s->first_polled;
-        remove_polled(s, m);
-        add_polled(s, m);
-        any |= glance(s, m, now);
+        if (s->last_polled != m) {
+            remove_polled(s, m);
+            add_polled(s, m);
+        }
+        any |= glance(s, m);
     }
     return any;
 }
@@ -285,16 +304,33 @@ static bool is_deaf(struct sockets *s)
     return sockets_are_polled(s) && atomic_fetch_add(&s->looks, 1) % GLANCES_A_LOOK != 0;
 }
 
+bool sockets_glance(struct sockets *s)
+{
+    if (!sockets_are_polled(s))
+        return false;
+    mutex_lock(&s->mutex);
+    bool any = glance_at_all(s);
+    mutex_unlock(&s->mutex);
+    return any;
+}
+
+/* Within the mutex. */
+static void on_events(struct sockets *s, const struct epoll_event *event, int count)
+{
+    atomic_store_explicit(&s->is_alone, count <= FEW, memory_order_relaxed);
+    for (int i = 0; i < count; i++)
+        if (event[i].data.u64 != SLOT_WAKE)
+            on_event(s, &event[i]);
+        else
+            wake_clear(&s->wake);
+}
+
+/* Where many have something epoll tells of some, and next of others. */
 bool sockets_look(struct sockets *s, instant until)
 {
     struct epoll_event event[EVENTS];
-    bool any = false;
+    bool any = sockets_glance(s);
 
-    if (sockets_are_polled(s)) {
-        mutex_lock(&s->mutex);
-        any = glance_at_all(s);
-        mutex_unlock(&s->mutex);
-    }
     if (any)
         until = 0;
     bool asks = until <= 0;
@@ -303,19 +339,25 @@ bool sockets_look(struct sockets *s, instant until)
     int count =
         events_wait(s->epoll, event, EVENTS, asks ? 0 : instant_earlier(until, sockets_due(s)));
     mutex_lock(&s->mutex);
-    for (int i = 0; i < count; i++)
-        if (event[i].data.u64 != SLOT_WAKE)
-            on_event(s, &event[i]);
-        else
-            wake_clear(&s->wake);
+    uint32_t most = s->members / EVENTS;
+    on_events(s, event, count);
     any |= end_naps(s);
     mutex_unlock(&s->mutex);
-    return any || count > 0;
+    any |= count > 0;
+    for (uint32_t i = 0; i < most && count == EVENTS; i++) {
+        count = events_wait(s->epoll, event, EVENTS, 0);
+        mutex_lock(&s->mutex);
+        on_events(s, event, count);
+        mutex_unlock(&s->mutex);
+    }
+    return any;
 }
 
 /* One whose turn runs in another thread is left to that. */
 void sockets_resume(struct sockets *s)
 {
+    if (atomic_load_explicit(&s->first_held, memory_order_relaxed) == NULL)
+        return;
     mutex_lock(&s->mutex);
     while (s->first_held != NULL) {
         struct sockets_member *m = s->first_held;

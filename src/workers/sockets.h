@@ -57,8 +57,9 @@ struct sockets_member {
     bool was_armed;                      /* (s) and somebody else armed the socket since */
     bool is_leaving;                     /* (s) no turn begins any more */
     bool is_polled;                      /* (s) in the list, */
-    instant polled_since;                /* (s) in vain */
-    struct deadline nap;                 /* (s) of `arrive` */
+    instant polled_since;                /* in vain, and how often; of its turn */
+    uint32_t vain;
+    struct deadline nap;                    /* (s) of `arrive` */
     struct sockets_member *previous, *next; /* (s) of those that are polled */
     bool has_held;                          /* (s) in the list of those that may hold something */
     struct sockets_member *next_held;       /* (s) */
@@ -80,9 +81,10 @@ struct sockets {
     struct deadlines naps;                             /* (s) */
     struct sockets_member *first_polled, *last_polled; /* (s) */
     _Atomic uint32_t polled;                           /* (a) how many */
-    struct sockets_member *first_held;                 /* (s) */
+    struct sockets_member *_Atomic first_held;         /* (s) Also read without, for a look */
     _Atomic uint32_t looks;                            /* (a) that glanced, and asked nobody */
     _Atomic bool is_users; /* (a) a user's thread looks; its owner says so */
+    _Atomic bool is_alone; /* (a) and found little: what it is told it may answer at once */
 };
 
 /* ---- the set ---- */
@@ -96,11 +98,14 @@ void sockets_fini(struct sockets *s);
 /* In a child: closes the copies of its descriptors. */
 void sockets_abandon(struct sockets *s);
 
-/* Does the turns of those that have something. Waits for it until then (NEVER: no limit; one in the
- * past only asks), unless memory has something. At most one system call but for what the turns do;
- * none, mostly, if it only asks while members are polled. True if there was anything, or the wake
- * was signalled. Any thread, also several. */
+/* Does the turns of those that have something, one of each. Waits for it until then (NEVER: no
+ * limit; one in the past only asks), unless memory has something. At most one system call for up to
+ * 64 that have something, but for what the turns do; none, mostly, if it only asks while members
+ * are polled. True if there was anything, or the wake was signalled. Any thread, also several. */
 bool sockets_look(struct sockets *s, instant until);
+
+/* Glances at those that are polled, and looks at no socket. True if one of them has something. */
+bool sockets_glance(struct sockets *s);
 
 /* A user comes back to look: whoever has held something back since the last time holds it no more.
  */
@@ -145,10 +150,12 @@ bool sockets_arm(struct sockets_member *m);
 /* Its turn comes soon, because something has come that the socket does not tell of. Likewise. */
 bool sockets_arrive(struct sockets_member *m);
 
-/* Within a turn: is it of a set that a user's thread looks at just now? */
+/* Within a turn: is it of a set that a user's thread looks at just now, who will hear of it at
+ * once, because few others have anything? */
 static inline bool sockets_are_users(const struct sockets_member *m)
 {
-    return atomic_load_explicit(&m->home->is_users, memory_order_relaxed);
+    return atomic_load_explicit(&m->home->is_users, memory_order_relaxed) &&
+           atomic_load_explicit(&m->home->is_alone, memory_order_relaxed);
 }
 
 /* Any thread, a look. */

@@ -12,9 +12,10 @@
 struct client {
     struct sockets_member member;
     struct wake socket;
-    instant next;    /* what its turns return */
-    bool has_memory; /* what its glances find, and its rest */
-    bool is_held;    /* something waits for the user's answer */
+    instant next;     /* what its turns return */
+    bool has_memory;  /* what its glances find, and its rest */
+    bool is_for_user; /* its last turn */
+    bool is_held;     /* something waits for the user's answer */
     int resumes;
     _Atomic int turns, glances, rests;
     _Atomic bool is_slow; /* a turn lasts while it is */
@@ -28,6 +29,7 @@ static instant arrive(void *context)
     struct client *c = context;
 
     c->turns++;
+    c->is_for_user = sockets_are_users(&c->member);
     wake_clear(&c->socket);
     while (c->is_slow)
         usleep(100);
@@ -198,6 +200,34 @@ TEST(sockets_rest__all)
     ck_assert(sockets_look(&set, 0));
     ck_assert(sockets_rest(&set));
     ck_assert(!sockets_are_polled(&set));
+}
+
+/* A user hears at once of what its look has found, unless that is much. */
+TEST(sockets_are_users__of_few, .rows = 4)
+{
+    bool is_users = _i % 2 == 1, are_few = _i / 2 == 1;
+
+    for (int i = 0; i < (are_few ? 2 : 3); i++)
+        wake_signal(&client[i].socket);
+    set.is_users = is_users;
+    ck_assert(sockets_look(&set, 0));
+    ck_assert_int_eq(client[0].is_for_user, is_users && are_few);
+}
+
+/* A glance looks at no socket. */
+TEST(sockets_glance__memory_alone)
+{
+    ck_assert(!sockets_glance(&set));
+    client[0].next = SOCKETS_POLL;
+    client[0].has_memory = true;
+    wake_signal(&client[0].socket);
+    ck_assert(sockets_look(&set, 0));
+    wake_signal(&client[1].socket);
+    ck_assert(sockets_glance(&set));
+    ck_assert_int_eq(client[0].glances, 1);
+    client[0].has_memory = false;
+    ck_assert(!sockets_glance(&set));
+    ck_assert_int_eq(client[1].turns, 0);
 }
 
 /* What was held for an answer since the last look goes when the user looks again, unless it has
