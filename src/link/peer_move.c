@@ -4,6 +4,7 @@
 #include "entity.h"
 #include "link.h"
 #include "own_move.h"
+#include "rx.h"
 #include "transport/keyed_hash.h"
 #include "tx.h"
 
@@ -129,7 +130,7 @@ void peer_move_post(struct link *l, const union address *from, const uint8_t *da
         return;
     }
     lease_wake(&l->lease);
-    engine_arrive(&link_reader(l)->member);
+    rx_come(link_reader(l));
 }
 
 /* ---- hearing ---- */

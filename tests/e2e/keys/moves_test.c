@@ -3,6 +3,8 @@
 #include "../../support/shared_keys.h"
 #include "core/adt/random.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -123,6 +125,40 @@ TEST(moves__translator_forgets, .needs = has_keys, .rows = 2)
         ck_assert_uint_eq(moves(m.there), i);
         ck_assert_int_eq(port_of_peer(m.here), nat_port(&m.nat));
     }
+    part(&m);
+}
+
+static _Atomic bool is_taken;
+
+static void *take(void *queue)
+{
+    struct zcrp_completion c;
+
+    while (is_taken)
+        ck_assert_int_ge(zcrp_queue_take(queue, &c, 1, ENDS_MILLISECOND), 0);
+    return NULL;
+}
+
+/* Both ends in a queue, from which somebody takes, or nobody: what comes from the new address comes
+ * by the listener, and wakes whoever looks. */
+TEST(moves__in_a_queue, .needs = has_keys, .rows = 4)
+{
+    static struct moved m;
+    struct zcrp_queue *q;
+    pthread_t taker;
+
+    meet(&m);
+    ck_assert_int_eq(zcrp_queue_open(&q), ZCRP_OK);
+    ck_assert_int_eq(zcrp_queue_add_connection(q, m.there, NULL), ZCRP_OK);
+    ck_assert_int_eq(zcrp_queue_add_connection(q, m.here, NULL), ZCRP_OK);
+    is_taken = _i / 2 == 1;
+    ck_assert_int_eq(pthread_create(&taker, NULL, take, q), 0);
+    int64_t longest = cross_while_forgotten(&m, _i % 2 == 0);
+    ck_assert_int_lt(longest, WITHIN);
+    ck_assert_uint_eq(moves(m.here), 1);
+    is_taken = false;
+    ck_assert_int_eq(pthread_join(taker, NULL), 0);
+    ck_assert_int_eq(zcrp_queue_close(q), ZCRP_OK);
     part(&m);
 }
 
