@@ -1094,7 +1094,7 @@ zcrp_queue_add_listener(struct zcrp_queue *queue, struct zcrp_listener *listener
  *
  * A message is told once, by take or by zcrp_collect, whichever comes first. To free it, or to
  * submit it again, withdraws a completion that was not taken. A message that zcrp_wait_for has
- * waited for is told all the same. */
+ * waited for is told, too. */
 ZCRP_PUBLIC int zcrp_queue_remove(struct zcrp_queue *queue, struct zcrp_entity *entity);
 ZCRP_PUBLIC int zcrp_queue_remove_connection(struct zcrp_queue *queue,
                                              struct zcrp_connection *connection);

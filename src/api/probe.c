@@ -3,8 +3,11 @@
 #include "link/rx.h"
 #include "link/tx.h"
 
+#include <sched.h>
+
 enum {
     TURNS_A_HEARING = 32, /* of the socket too, beside memory */
+    TURNS_A_YIELD = 8,    /* of the core, in vain */
     ASKS = 4,             /* in a row, before whoever asks receives */
 };
 
@@ -79,7 +82,7 @@ static void give_lease(struct zcrp_entity *reader, bool has_found)
 void probe_receive(struct zcrp_entity *e)
 {
     struct zcrp_entity *reader = entity_reader(e);
-    bool is_memory;
+    bool is_memory, must_yield = false;
 
     tx_end_gathering(e);
     if (!is_worth_it(reader))
@@ -88,11 +91,15 @@ void probe_receive(struct zcrp_entity *e)
     if (w == NULL)
         return;
     if (take_lease(reader, w, &is_memory)) {
-        bool hears = !is_memory || ++reader->link->rx.turns % TURNS_A_HEARING == 0;
+        uint32_t turns = ++reader->link->rx.turns;
+        bool hears = !is_memory || turns % TURNS_A_HEARING == 0;
         enum arrival found = rx_turn(reader, w, hears ? HEAR_ALL : HEAR_MEMORY);
+        must_yield = found == ARRIVAL_NONE && turns % TURNS_A_YIELD == 0;
         if (flush_is_for(&reader->flush, FLUSH_ANSWER))
             rx_release(reader);
         give_lease(reader, found != ARRIVAL_NONE);
     }
     workspace_give(w);
+    if (must_yield)
+        sched_yield(); /* the peer may be waiting for this very core */
 }
