@@ -197,12 +197,14 @@ bool recovery_whole_came_back(struct recovery *r, uint64_t number)
 
 bool recovery_repeat(struct recovery *r, uint64_t *seq, uint32_t *data)
 {
-    if (units_in_transit_find(&r->in_transit, seq, r->in_transit.next) == NULL)
-        return false;
-    struct transit_unit unit = unit_at(r, *seq);
-    give_up(r, (*seq)++, &unit, true);
-    *data = unit.length;
-    return true;
+    bool is_needed = false;
+    while (!is_needed && units_in_transit_find(&r->in_transit, seq, r->in_transit.next) != NULL) {
+        struct transit_unit unit = unit_at(r, *seq);
+        is_needed = messages_out_find_for(r->to_send.messages, unit.message, unit.is_void) != NULL;
+        give_up(r, (*seq)++, &unit, true);
+        *data = unit.length;
+    }
+    return is_needed;
 }
 
 /* ---- acknowledgements ---- */

@@ -133,8 +133,9 @@ void recovery_put_back(struct recovery *r, uint64_t first, uint64_t last);
  * units, about. False if it is not due. */
 bool recovery_leave_out(struct recovery *r, struct secret *secret, uint64_t window);
 
-/* Moves the first unit in transit from *seq on to the units to send, so that it is answered, and
- * *seq behind it. Returns its bytes of data in `data`; false if there is none. */
+/* Moves the first unit in transit from *seq on whose message needs it to the units to send, so that
+ * it is answered, and *seq behind it; the units before it, which nobody needs, are given up.
+ * Returns its bytes of data in `data`; false if there is none. */
 bool recovery_repeat(struct recovery *r, uint64_t *seq, uint32_t *data);
 
 /* ---- acknowledgements ---- */

@@ -26,8 +26,9 @@ void sender_finish(struct sender *s);
  * out to be no congestion, but that the kernel's cut bursts do not arrive. */
 bool sender_lose(struct sender *s, instant now);
 
-/* The oldest `units` in transit go again, whatever the window says; so an acknowledgement comes
- * back, and tells what became of the others. Returns the largest one's bytes of data. */
+/* The oldest `units` in transit that are still needed go again, whatever the window says; so an
+ * acknowledgement comes back, and tells what became of the others. Units before them that nobody
+ * needs are given up. Returns the largest one's bytes of data. */
 uint32_t sender_repeat_oldest(struct sender *s, uint32_t units);
 
 /* All that was learnt of the path is forgotten, and everything in transit goes again. */

@@ -240,6 +240,19 @@ TEST(probe__repeats_the_two_oldest_whatever_the_window)
     ck_assert_uint_eq(sender_counters(rig.s)->spurious, 0); /* they were never thought lost */
 }
 
+/* Units of a message that is over need not go again, so the probe passes them: the peer waits for
+ * what lies behind them. */
+TEST(probe__passes_what_is_over)
+{
+    sender_rig_request(0, 1, REQUEST_WITHDRAWN);
+    sender_rig_expect_event(OUTCOME_PEER_CANCELLED, 0);
+    sender_rig_expect("0:2+0LVA");
+    sender_rig_wait();
+    ck_assert_uint_eq(sender_counters(rig.s)->probes, 1);
+    sender_rig_expect("0:2+0LVA");
+    sender_rig_expect_nothing();
+}
+
 TEST(silence__fails_all)
 {
     instant heard = rig.now - 10 * MILLISECOND;
