@@ -1,5 +1,7 @@
 #include "first_messages.h"
 
+#include "core/check.h"
+
 #include <stdlib.h>
 
 bool first_messages_make(struct first_messages *f, uint32_t count, nlong bytes)
@@ -8,17 +10,18 @@ bool first_messages_make(struct first_messages *f, uint32_t count, nlong bytes)
     if (count == 0)
         return true;
     f->message = calloc(count, sizeof(struct message *));
-    while (f->message != NULL && f->count < count) {
+    if (f->message == NULL)
+        return false;
+    for (; f->count < count; f->count++) {
         struct message *m = message_create(bytes);
-        if (m == NULL)
-            break;
+        if (m == NULL) {
+            first_messages_free(f);
+            return false;
+        }
         m->is_lent = true;
-        f->message[f->count++] = m;
+        f->message[f->count] = m;
     }
-    if (f->count == count)
-        return true;
-    first_messages_free(f);
-    return false;
+    return true;
 }
 
 /* The table has room for them all (options.c). */
@@ -41,6 +44,7 @@ void first_messages_free(struct first_messages *f)
 {
     for (uint32_t i = 0; i < f->count; i++) {
         struct message *m = f->message[i];
+        CHECK(m != NULL);
         m->is_lent = false;
         if (!message_is_in_flight(m))
             message_destroy(m);

@@ -59,6 +59,7 @@ static struct timespec timespec_of(int64_t ns)
 
 static int64_t started;
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     int failed = (int)syscall(SYS_clock_gettime, clock, now);
@@ -71,6 +72,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return failed;
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name) */
 int timerfd_settime(int fd, int flags, const struct itimerspec *at, struct itimerspec *before)
 {
     struct itimerspec slower = *at;

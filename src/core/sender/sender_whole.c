@@ -23,8 +23,8 @@ void sender_put_whole(struct sender *s, const struct whole *whole)
     s->counters.wholes++;
 }
 
-_Static_assert(SENDER_UNKNOWN == POSTED_UNKNOWN && SENDER_UNKNOWN < REQUEST_WITHDRAWN,
-               "as the table of messages says it");
+_Static_assert(SENDER_UNKNOWN == POSTED_UNKNOWN, "as the table of messages says it"); /* NOLINT */
+_Static_assert(SENDER_UNKNOWN < REQUEST_WITHDRAWN, "what is known is below");
 
 bool sender_next_whole(struct sender *s, struct whole *whole, uint64_t *posted)
 {

@@ -86,9 +86,11 @@ int flows_move(struct transport *flows, struct job *job, bool is_sending, double
     double rates[FLOWS_MAX];
 
     job->course.news = &news;
-    for (size_t i = 0; i < count; i++)
-        flow[i] = (struct flow){
-            .transport = &flows[i], .job = part_of(flows, job, i), .is_sending = is_sending};
+    size_t made = 0;
+    do
+        flow[made] = (struct flow){
+            .transport = &flows[made], .job = part_of(flows, job, made), .is_sending = is_sending};
+    while (++made < count);
     int status = move_all(flow, count);
     job->count = 0;
     for (size_t i = 0; i < count; i++) {

@@ -267,13 +267,12 @@ int near_run(const struct options *options, int count, char **words)
         };
         progress_start(&near.progress);
         catch_signals();
-        if (open_here(&near) != 0)
-            status = STATUS_SOME_FAILED;
-        else if (crew_init(&near.crew) != 0)
+        bool is_open = open_here(&near) == 0;
+        if (is_open && crew_init(&near.crew) != 0)
             status = complain("cannot start threads: %s", strerror(errno)) + 1 + STATUS_BROKEN;
-        else if (reach_far(&near) == 0)
+        else if (is_open && reach_far(&near) == 0)
             status = copy(&near);
-        else if (near.was_refused)
+        else if (!is_open || near.was_refused)
             status = STATUS_SOME_FAILED;
         else
             status = atomic_load(&was_interrupted) ? STATUS_INTERRUPTED : STATUS_BROKEN;
