@@ -6,7 +6,7 @@
 #include "link/own_move.h"
 #include "link/peer_move.h"
 #include "link/process.h"
-#include "link/rx.h"
+#include "link/receive.h"
 #include "link/turns.h"
 #include "platform/reason.h"
 #include "platform/sleep.h"
@@ -92,9 +92,9 @@ static void start_halves(struct zcrp_connection *c, const struct accept_info *in
 {
     first_messages_post(&c->first, c->receiver);
     if (info->hello.size > 0)
-        rx_hear(c->receiver, info->hello.bytes, info->hello.size);
+        receive_hello(c->receiver, info->hello.bytes, info->hello.size);
     if (info->early != NULL)
-        rx_hear_early(c->receiver, info->early);
+        receive_early(c->receiver, info->early);
     turns_start(c->receiver);
     turns_start(c->sender);
 }

@@ -60,15 +60,6 @@ void rx_release(struct zcrp_entity *e);
 /* The user of the connection sends a message: that answers what it got, if it got one. Locked. */
 void rx_on_answer(struct zcrp_entity *e);
 
-/* A receiver that has joined hears a hello that arrived before it was there, and answers. */
-void rx_hear(struct zcrp_entity *e, const uint8_t *hello, size_t size);
-
-/* A connection with keys hears, at its receiver, what arrived before it was there: units, and
- * requests for its sender. They are opened and land as if they came now. What finds no workspace is
- * as good as lost. Nobody receives for it yet. */
-struct datagram_queue;
-void rx_hear_early(struct zcrp_entity *e, const struct datagram_queue *early);
-
 /* ---- a worker's turn: of the engine's thread, or whoever looks at a queue's sockets ---- */
 
 /* How it ends. */
