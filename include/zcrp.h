@@ -205,8 +205,9 @@ enum zcrp_code {
 
 /* The state of the message: ZCRP_OK once it ended well, ZCRP_ERROR_BUSY while in flight,
  * ZCRP_ERROR_IDLE before, ZCRP_ERROR_FORKED if it was in flight when the parent forked, else why it
- * failed. With NULL: the code of the calling thread's last call of the paper's API that returned 0,
- * a zcrp_probe among them. After ZCRP_ERROR_SYSTEM errno still says why the call failed. */
+ * failed. It only looks: zcrp_probe asks, and may find that a message has ended up to 50 ms
+ * earlier. With NULL: the code of the calling thread's last call of the paper's API that returned
+ * 0, a zcrp_probe among them. After ZCRP_ERROR_SYSTEM errno still says why the call failed. */
 ZCRP_PUBLIC int zcrp_error(const struct zcrp_msg *message);
 
 /* One English line for a code, without a full stop; never NULL. Static. */
@@ -942,9 +943,9 @@ ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_conne
  * They are as if the program had posted them as the first thing of all; what it posts itself comes
  * behind them. They may have ended before zcrp_accept returns. Wait for them, collect them, cancel
  * them as others. They are the connection's: zcrp_free_msg leaves them alone, and
- * zcrp_connection_close frees them, with their buffers. Until then an ended one may be read, and
- * submitted again, with this connection. A message of the caller that is larger fails at both ends
- * (ZCRP_ERROR_TOO_LARGE).
+ * zcrp_connection_close frees them, with their buffers: no other thread may be in a call with one
+ * of them then. Until then an ended one may be read, and submitted again, with this connection. A
+ * message of the caller that is larger fails at both ends (ZCRP_ERROR_TOO_LARGE).
  *
  * With keys the first message to the listener arrives 2.5 round trips after zcrp_connect, as over
  * TLS and TCP, and not after 3.5. For that the caller gives zcrp_connect a time limit of 0, and

@@ -107,7 +107,7 @@ static void admit(struct zcrp_listener *l, struct accept_info *info)
         peers_lack(l->peers, code == ZCRP_ERROR_MEMORY ? -ENOMEM : -errno);
         return;
     }
-    peers_admit(l->peers, c, clock_now());
+    peers_admit(l->peers, c, &info->peer, clock_now());
     watch_oldest(l);
 }
 

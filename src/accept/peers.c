@@ -189,11 +189,12 @@ static void tell(struct peers *p)
     place_note_callers(&p->place, 1);
 }
 
-void peers_admit(struct peers *p, struct zcrp_connection *connection, instant now)
+void peers_admit(struct peers *p, struct zcrp_connection *connection, const union address *peer,
+                 instant now)
 {
     mutex_lock(&p->mutex);
     *waiting_at(p, p->waiting++) =
-        (struct waiting_peer){connection, address_host_number(&connection->peer), now};
+        (struct waiting_peer){connection, address_host_number(peer), now};
     p->admitted++;
     tell(p);
 }

@@ -51,7 +51,8 @@ __attribute__((warn_unused_result)) bool peers_move(struct peers *p, const union
 struct sessions *peers_sessions(const struct peers *p);
 
 /* The peer for which was reserved is admitted: its connection waits. Or it is not. */
-void peers_admit(struct peers *p, struct zcrp_connection *connection, instant now);
+void peers_admit(struct peers *p, struct zcrp_connection *connection, const union address *peer,
+                 instant now);
 void peers_forget(struct peers *p, const union address *peer);
 
 /* A caller could not be admitted because of what this process, or its system, lacks, as a negative

@@ -101,8 +101,10 @@ static bool submit_message(struct zcrp_entity *e, struct message *m, nlong size)
     message_begin(m, e, size, m->is_wrapped ? clock_tick() : 0);
     e->wrapped += m->is_wrapped;
     e->unseen += m->is_unseen;
-    if (!backlog_is_empty(&e->backlog) || !machine_submit(&e->machine, now, m))
+    if (!backlog_is_empty(&e->backlog) || !machine_submit(&e->machine, now, m)) {
         backlog_add(&e->backlog, m);
+        ways_say_awaited(e); /* it waits for room in the table */
+    }
     if (e->lost != OUTCOME_OK)
         machine_fail(&e->machine, now, e->lost);
     return !is_timed && m->life == MESSAGE_IN_MACHINE;
@@ -241,8 +243,11 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
     int code = process_refusal(entity->generation);
     if (code != ZCRP_OK)
         return code;
-    if (message_is_in_flight(m))
-        return ZCRP_ERROR_BUSY;
+    if (message_is_in_flight(m)) {
+        entity_say_message_awaited(m);
+        if (message_is_in_flight(m))
+            return ZCRP_ERROR_BUSY;
+    }
     if (size > m->public.message_size || size > MESSAGE_BYTES_MAX)
         return ZCRP_ERROR_SIZE;
     mutex_lock(&entity->link->mutex);

@@ -1,6 +1,7 @@
 /* Waiting for messages: for one with the lease, or with its latch; for several with the bell. And
  * the interruption of waits, which may come from a signal handler. */
 #include "link/codes.h"
+#include "link/peer_move.h"
 #include "link/process.h"
 #include "link/rx.h"
 #include "link/timers.h"
@@ -64,7 +65,7 @@ static bool fall_asleep(struct zcrp_entity *reader, instant deadline, duration *
     }
     lease_set_asleep(&reader->link->lease, deadline);
     *nap = rx_rest(reader);
-    bool may_sleep = *nap > 0 || rx_say_asleep(reader);
+    bool may_sleep = (*nap > 0 || rx_say_asleep(reader)) && !peer_move_has_letters(reader->link);
     entity_leave(reader);
     return may_sleep;
 }
@@ -313,7 +314,7 @@ __attribute__((noinline)) static int wait_for_end(struct message *m, instant dea
     struct zcrp_entity *e = entity_visit(m);
 
     if (e == NULL)
-        return ZCRP_OK;
+        return message_code(m);
     struct message_wait w = {.entity = e,
                              .latch = &m->latch,
                              .deadline = deadline,
@@ -330,6 +331,8 @@ __attribute__((noinline)) static int wait_for_end(struct message *m, instant dea
         in_time = deadline == NEVER || clock_now() < deadline;
     }
     int code = end_of(&w);
+    if (code == ZCRP_OK)
+        code = message_code(m); /* a connection's own message is freed once nobody visits */
     entity_depart(e);
     return code;
 }
@@ -347,8 +350,7 @@ int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns)
         return code;
     if (!message_is_in_flight(m))
         return message_code(m);
-    code = wait_for_end(m, clock_deadline(timeout_ns));
-    return code == ZCRP_OK ? message_code(m) : code;
+    return wait_for_end(m, clock_deadline(timeout_ns));
 }
 
 /* The index of a message that has ended, ZCRP_ERROR_BUSY if there is none but one is in flight,

@@ -216,6 +216,11 @@ static bool is_from_elsewhere(const struct link *l, const struct letter *letter)
            letter->from.any.sa_family == peer->any.sa_family;
 }
 
+bool peer_move_has_letters(const struct link *l)
+{
+    return l->peer_move != NULL && atomic_load(&l->peer_move->has_letters);
+}
+
 void peer_move_hear(struct link *l)
 {
     struct peer_move *m = l->peer_move;
@@ -316,8 +321,8 @@ static bool move_to(struct zcrp_entity *e, const union address *to)
     entity_leave_to_send(e);
     bool is_connected = connect(fd, &to->any, address_bytes(to)) == 0;
     entity_enter(e);
-    if (!is_connected)
-        (void)rules->admit(rules->context, &from);
+    if (!is_connected && !rules->admit(rules->context, &from))
+        entity_break(e); /* somebody else has that place by now */
     return is_connected;
 }
 

@@ -49,6 +49,10 @@ void peer_move_abandon(struct peer_move *m); /* the same in a child */
 void peer_move_post(struct link *l, const union address *from, const uint8_t *datagram,
                     size_t size);
 
+/* Was anything posted that nobody has heard yet? Whoever says that it sleeps asks behind that, and
+ * whoever posts wakes it behind that: so one of them sees the other. */
+bool peer_move_has_letters(const struct link *l);
+
 /* Locked, with the claim to receive: what was posted. */
 void peer_move_hear(struct link *l);
 

@@ -97,9 +97,10 @@ bool ways_find_credit(const struct zcrp_entity *e)
 static void take_credit(struct zcrp_entity *e)
 {
     struct sender *s = e->machine.sender;
-    uint64_t next, size;
+    uint64_t next, size, last = UINT64_MAX;
 
-    while (transport_takes_wholes(e->transport) && sender_lacks_buffer(s, &next)) {
+    while (transport_takes_wholes(e->transport) && sender_lacks_buffer(s, &next) && next != last) {
+        last = next;
         if (!transport_find_credit(e->transport, next, &size)) {
             transport_want_credit(e->transport);
             return;

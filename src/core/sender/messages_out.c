@@ -128,9 +128,10 @@ struct message_out *messages_out_add_whole(struct messages_out *m, void *user,
             m->announced++;
         else
             reach(m, message->number);
-        *posted_slot(m, message->number) = posted;
     }
+    *posted_slot(m, message->number) = posted;
     m->requested = greater(m->requested, m->next);
+    extend_requested(m);
     return message;
 }
 
@@ -314,6 +315,8 @@ void messages_out_check(const struct messages_out *m)
     CHECK(m->next - m->base <= m->ring_table.size);
     CHECK(m->base <= m->requested);
     CHECK(m->requested - m->base <= posted_capacity(m));
+    CHECK(m->requested - m->base == posted_capacity(m) ||
+          posted_at(m, m->requested) == POSTED_UNKNOWN);
     CHECK(m->announced <= m->base || m->announced - m->base <= m->posted_table.size);
     for (uint64_t number = m->base; number < m->next; number++) {
         const struct message_out *message = slot(m, number);

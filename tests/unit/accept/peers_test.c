@@ -95,7 +95,7 @@ static void admit(struct peers *p, struct zcrp_connection *c, uint16_t port, ins
 {
     *c = (struct zcrp_connection){.peer = address_of(1, port), .peers = peers_hold(p)};
     ck_assert(peers_reserve(p, &c->peer));
-    peers_admit(p, c, now);
+    peers_admit(p, c, &c->peer, now);
 }
 
 /* Those that wait have their share, too, and come out in the order in which they came. */

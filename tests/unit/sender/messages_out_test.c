@@ -133,3 +133,16 @@ TEST(messages_out_check__fires, .rows = 4, .signal = SIGABRT)
         m.requested = AHEAD + 1; /* I4 */
     messages_out_check(&m);
 }
+
+/* A whole message's buffer counts, also where one behind it was named before. What is known behind
+ * it counts with it. */
+TEST(messages_out_add_whole__before_what_is_known)
+{
+    static const uint8_t buffer[1];
+
+    ck_assert(messages_out_announce(&m, 1, REQUEST_WITHDRAWN));
+    ck_assert_uint_eq(m.requested, 0);
+    ck_assert_uint_eq(messages_out_add_whole(&m, &users[0], buffer, 1, 9)->number, 0);
+    messages_out_check(&m);
+    ck_assert_uint_eq(m.requested, 2);
+}
