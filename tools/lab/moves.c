@@ -18,6 +18,9 @@
 
 enum { SIZE = 1 << 20, DEPTH = 8, LOOK_NS = 1000000 };
 
+#define LATEST INT64_C(30000000000) /* either end waits for the other one at most so long, in ns   \
+                                     */
+
 static const char psk[ZCRP_KEYS_PSK_LEAST] = "not random, because it is a test";
 
 struct run {
@@ -140,7 +143,7 @@ static void run(struct run *r, const char *bytes, const char *direction)
 
 int main(int argc, char **argv)
 {
-    struct zcrp_options options = {.flags = ZCRP_NO_MEMORY};
+    struct zcrp_options options = {.flags = ZCRP_NO_MEMORY, .connect_ns = LATEST};
     struct zcrp_listener *listener = NULL;
     struct run r = {.is_caller = argc == 6};
 
@@ -150,7 +153,7 @@ int main(int argc, char **argv)
         run(&r, argv[4], argv[5]);
     } else if (argc == 5) {
         must(zcrp_listen(&listener, NULL, argv[2], &options));
-        must(zcrp_accept(listener, &r.connection, -1));
+        must(zcrp_accept(listener, &r.connection, LATEST));
         run(&r, argv[3], argv[4]);
         must(zcrp_listener_close(listener));
     } else {

@@ -1,4 +1,5 @@
 #!/bin/sh
+# stage: check-all
 # A caller with keys behind a translator of addresses that forgets, or whose own address changes, in
 # the middle of 200 MB: all arrives, and nothing pauses for a second. Programs are in $ZCRP_BUILD.
 # load: asleep
