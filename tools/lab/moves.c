@@ -18,8 +18,8 @@
 
 enum { SIZE = 1 << 20, DEPTH = 8, LOOK_NS = 1000000 };
 
-#define LATEST INT64_C(30000000000) /* either end waits for the other one at most so long, in ns   \
-                                     */
+/* Either end waits for the other one at most so long, in ns. */
+#define LATEST INT64_C(30000000000)
 
 static const char psk[ZCRP_KEYS_PSK_LEAST] = "not random, because it is a test";
 
