@@ -5,7 +5,7 @@
 #: make examples   the programs in examples/, in build/examples/
 #: make demo       a file from one process to another, verified; messages beside TCP, also over a bad path
 #: make test       every test, once
-#: make check      what finds most of it, also under sanitizers, in about three minutes
+#: make check      what finds most of it, also under sanitizers, in about four minutes
 #: make check-all  everything that there is to test; as root; about an hour
 #:
 #: make unit mock property golden corpus sim attack e2e aal5 memory scripts python checks model   one suite

@@ -1084,17 +1084,17 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_add_connection(struct zcrp_queue *queue
 ZCRP_PUBLIC ZCRP_MUST_USE int
 zcrp_queue_add_listener(struct zcrp_queue *queue, struct zcrp_listener *listener, void *context);
 
-/* Takes it out of the queue, by what it was added as. No take that begins afterwards tells of it.
- * One that is under way in another thread may return what it took before. So free what the context
- * points to when no other thread takes. What was not taken is told no more, but messages that have
- * ended are left for zcrp_collect, if zcrp_descriptor was called. 0, or ZCRP_ERROR_ARGUMENT (not in
+/* Takes it out of the queue, by what it was added as. A zcrp_queue_take that is under way in
+ * another thread may still return a completion that it took before. So free what the context points
+ * to when no other thread takes. The queue drops completions that nobody has taken; zcrp_collect
+ * still returns their messages, if zcrp_descriptor was called. 0, or ZCRP_ERROR_ARGUMENT (not in
  * this queue), _FORKED.
  *
- * To close an entity, a connection or a listener removes it in the same way, before anything else.
- * Then the messages that end with the close are told by no queue: zcrp_error says how they ended.
+ * Closing an entity, a connection or a listener removes it first. So no queue tells of messages
+ * that end with the close: zcrp_error says how they ended.
  *
- * A message is told once, by take or by zcrp_collect, whichever comes first. To free it, or to
- * submit it again, withdraws a completion that was not taken. A message that zcrp_wait_for has
+ * A message is told once, by take or by zcrp_collect, whichever comes first. Freeing it, or
+ * submitting it again, withdraws a completion that was not taken. A message that zcrp_wait_for has
  * waited for is told, too. */
 ZCRP_PUBLIC int zcrp_queue_remove(struct zcrp_queue *queue, struct zcrp_entity *entity);
 ZCRP_PUBLIC int zcrp_queue_remove_connection(struct zcrp_queue *queue,
@@ -1107,11 +1107,11 @@ ZCRP_PUBLIC int zcrp_queue_remove_listener(struct zcrp_queue *queue,
  * time is over. Messages of one entity come in the order in which they ended. Entities that have
  * several take turns, so none of them waits for ever.
  *
- * Whoever takes receives, for all links in the queue: with a limit of 0 each that may have
- * something has one turn, in the caller's thread; with a longer one the thread sleeps on all of
- * them together. So a program may spin on it. A call with 0 that finds nothing makes one system
- * call at most, however many links there are. When nobody has taken for 2 ms the library's threads
- * receive, until somebody takes again. A listener's callers they always hear.
+ * The calling thread receives for all links in the queue. With a limit of 0 it receives once for
+ * each link that may have something; with a longer limit it sleeps on all links together. So a
+ * program may spin on it: a call with a limit of 0 that finds nothing makes one system call at
+ * most, however many links there are. When no thread has taken for 2 ms, the library's threads
+ * receive until one takes again. The library's threads always answer a listener's callers.
  *
  * Any number of threads may take: each completion comes once, and one of the threads receives. Or a
  * code: ZCRP_ERROR_INTERRUPTED; _CLOSED (another thread closes the queue); _ARGUMENT, _FORKED.

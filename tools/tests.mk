@@ -161,7 +161,7 @@ stress: $(e2e)
 model-all:
 	@tests/model/run --large
 
-# ---- make check: what finds most, in about three minutes on two cores
+# ---- make check: what finds most, in about four minutes on two cores
 
 # What sleeps runs beside compilers, and then beside what computes; so the programs that sleep most are built first.
 # A variant that does not build is one failure. A compiler that nobody here has seen may warn, and the tests go on;

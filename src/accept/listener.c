@@ -180,11 +180,10 @@ static void send_answer(void *context, const struct caller *caller, const uint8_
     listen_tell(&l->socket, caller, datagram, size);
 }
 
-/* Admits a caller at the end of its handshake. From then on its own socket hears what it sends.
- * What came before is heard here: it may be its first request, or its first units, which are on the
- * way when the handshake ends. Whether those are genuine the connection will see. By the thread of
- * the pending handshakes alone.
- */
+/* Admits a caller at the end of its handshake. From then on the caller has a socket of its own.
+ * This reads what the caller sent before, its first request or first units, and hands them to the
+ * connection, which finds out whether they are genuine. Only the thread of the pending handshakes
+ * calls this. */
 static void on_success(void *context, const struct caller *caller,
                        struct session_keys *session_keys)
 {

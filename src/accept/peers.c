@@ -286,7 +286,7 @@ void peers_interrupt(struct peers *p)
     interrupt_raise(&p->interrupt);
 }
 
-/* Who comes meanwhile waits for the mutex, and is told of behind that. */
+/* A caller that comes meanwhile waits for the mutex, so the queue is told of it afterwards. */
 bool peers_join_queue(struct peers *p, struct completions *queue, void *context, void *owner)
 {
     const struct place as = {.context = context, .owner = owner, .is_backlog = true};

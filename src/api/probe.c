@@ -70,13 +70,7 @@ static void give_lease(struct zcrp_entity *reader, bool has_found)
         mutex_unlock(&reader->link->mutex);
         return;
     }
-    if (entity_other(reader) != NULL)
-        entity_touch(entity_other(reader));
-    entity_leave(reader);
-    if (over.chosen != NULL)
-        latch_wake(over.chosen);
-    if (over.must_arm)
-        rx_arm(reader);
+    rx_hand_over(reader, over);
 }
 
 void probe_receive(struct zcrp_entity *e)

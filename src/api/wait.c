@@ -193,19 +193,6 @@ static int end_of(const struct message_wait *w)
 
 /* ---- waiting ---- */
 
-/* Ends a locked section in which the lease may have become free. What a waiter that had it saw to
- * is the engine's business then. */
-static void hand_over(struct zcrp_entity *reader, struct handover over)
-{
-    if (entity_other(reader) != NULL)
-        entity_touch(entity_other(reader));
-    entity_leave(reader);
-    if (over.chosen != NULL)
-        latch_wake(over.chosen);
-    if (over.must_arm)
-        rx_arm(reader);
-}
-
 /* Locked. The user of a connection gets a message, which it may answer. */
 static void note_message(struct zcrp_entity *reader, const struct message_wait *w)
 {
@@ -238,7 +225,7 @@ static void give_lease(struct zcrp_entity *reader, const struct message_wait *w)
 {
     entity_enter(reader);
     note_message(reader, w);
-    hand_over(reader, lease_give(&reader->link->lease, clock_now()));
+    rx_hand_over(reader, lease_give(&reader->link->lease, clock_now()));
 }
 
 /* Where waits for the next message are long, hardly anything is there at the beginning of one: the
@@ -288,12 +275,12 @@ static void wait_asleep(struct zcrp_entity *reader, const struct message_wait *w
     }
     entity_enter(reader);
     lease_add_sleeper(lease, &sleeper);
-    hand_over(reader, lease_hand_over(lease));
+    rx_hand_over(reader, lease_hand_over(lease));
     if (!has_ended(w))
         (void)latch_wait(w->latch, w->deadline, spin, interrupts, w->begun);
     entity_enter(reader);
     lease_remove_sleeper(lease, &sleeper);
-    hand_over(reader, lease_hand_over(lease));
+    rx_hand_over(reader, lease_hand_over(lease));
 }
 
 /* A peer on this host usually answers at once, and a lease that is kept is for this waiter: so it

@@ -349,6 +349,17 @@ void rx_arm(struct zcrp_entity *reader)
         rx_come(reader);
 }
 
+void rx_hand_over(struct zcrp_entity *reader, struct handover over)
+{
+    if (entity_other(reader) != NULL)
+        entity_touch(entity_other(reader));
+    entity_leave(reader);
+    if (over.chosen != NULL)
+        latch_wake(over.chosen);
+    if (over.must_arm)
+        rx_arm(reader);
+}
+
 void rx_come(struct zcrp_entity *reader)
 {
     if (!sockets_arrive(&reader->link->sockets))

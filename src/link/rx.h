@@ -43,6 +43,10 @@ void rx_say_awake(struct zcrp_entity *reader);
 /* The workers receive for it from now on: the engine, or whoever looks at its queue's sockets. */
 void rx_arm(struct zcrp_entity *reader);
 
+/* Ends a locked section in which the lease may have become free, and wakes whoever receives now.
+ * The engine does what the lease's last owner has left to do. */
+void rx_hand_over(struct zcrp_entity *reader, struct handover over);
+
 /* They have a turn of it soon: something may be there that the socket does not tell of. */
 void rx_come(struct zcrp_entity *reader);
 

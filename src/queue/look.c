@@ -71,21 +71,28 @@ static uint32_t wish(struct zcrp_queue *q, instant *at)
     return q->wish;
 }
 
-static void on_due(void *client)
+/* Ends a section of the mutex in which the lease has changed, and hands the sockets to the engine
+ * if that `must_hand`. */
+static void leave_lease(struct zcrp_queue *q, bool must_hand)
 {
-    struct zcrp_queue *q = client;
     instant at;
-
-    mutex_lock(&q->mutex);
-    q->due = NEVER;
-    bool must_hand = lease_return_if_due(&q->lease, clock_now());
     uint32_t wished = wish(q, &at);
+
     show_sockets(q);
     mutex_unlock(&q->mutex);
     if (wished != 0)
         engine_due(&q->member, at, wished);
     if (must_hand)
         hand_to_engine(q);
+}
+
+static void on_due(void *client)
+{
+    struct zcrp_queue *q = client;
+
+    mutex_lock(&q->mutex);
+    q->due = NEVER;
+    leave_lease(q, lease_return_if_due(&q->lease, clock_now()));
 }
 
 static void on_nothing(void *client)
@@ -183,7 +190,6 @@ bool queue_take_lease(struct zcrp_queue *q)
 void queue_give_lease(struct zcrp_queue *q)
 {
     bool has_more = has_more_to_do(q);
-    instant at;
 
     atomic_store(&q->sockets.is_users, false);
     mutex_lock(&q->mutex);
@@ -191,14 +197,8 @@ void queue_give_lease(struct zcrp_queue *q)
     if (has_more && atomic_load(&q->is_on))
         must_hand |= lease_return(&q->lease);
     bool is_workers = lease_state(&q->lease) == LEASE_WORKERS;
-    uint32_t wished = wish(q, &at);
-    show_sockets(q);
-    mutex_unlock(&q->mutex);
-    if (wished != 0)
-        engine_due(&q->member, at, wished);
-    if (must_hand)
-        hand_to_engine(q);
-    else if (is_workers && has_more)
+    leave_lease(q, must_hand);
+    if (!must_hand && is_workers && has_more)
         engine_arrive(&q->member);
     queue_ring_for_rest(q);
     if (atomic_load(&q->sleepers) > 0)

@@ -137,7 +137,7 @@ enum sealed {
 enum sealed keyring_open_control(struct keyring *k, const uint8_t *datagram, size_t size,
                                  uint8_t *out, size_t *plain_bytes);
 
-/* What a sealed datagram is that has come from elsewhere than all others: a unit, or control. */
+/* A sealed datagram, a unit or control, that came from another address than the peer's. */
 struct sealed_stray {
     bool is_unit;
     uint64_t number, end; /* its own; above the newest that was opened of its stream */

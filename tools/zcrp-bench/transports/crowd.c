@@ -129,7 +129,7 @@ static struct crowd *crowd_create(struct transport *transport, bool is_listening
     return NULL;
 }
 
-/* A message to send has its turn. False if there are no more for now. */
+/* Begins the job's next message, when it is due. False if all have begun. */
 static bool begin_message(struct crowd *crowd)
 {
     if (crowd->begun == crowd->job->count)
