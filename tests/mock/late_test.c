@@ -26,6 +26,9 @@ enum { SLOTS = 4, BYTES = 1 << 20, SENT = 0x55, OWNED = 0xAA };
 
 static const struct zcrp_options limits = {.silence_ns = 1000 * MS, .linger_ns = 200 * MS};
 
+/* The sender does not give up a receiver that a busy machine keeps waiting. */
+static const struct zcrp_options patience = {.silence_ns = 20000 * MS, .linger_ns = 200 * MS};
+
 /* Both processes have these. */
 static struct {
     _Atomic bool stops; /* the next push; it has then */
@@ -80,10 +83,10 @@ static int open_sender(const struct way *way, struct zcrp_entity **e)
     char port[8];
 
     if (way->port[0] < 0)
-        return zcrp_open_sender(e, way->sockets.sender, &limits);
+        return zcrp_open_sender(e, way->sockets.sender, &patience);
     if (read(way->port[0], port, sizeof(port)) != sizeof(port))
         return ZCRP_ERROR_SYSTEM;
-    int code = zcrp_connect(&c, "127.0.0.1", port, &limits, -1);
+    int code = zcrp_connect(&c, "127.0.0.1", port, &patience, -1);
     *e = zcrp_connection_sender(c);
     return code;
 }
