@@ -466,7 +466,8 @@ struct zcrp_options {
                               default 32 MiB */
     int64_t silence_ns;    /* if nothing comes from a known peer for this long, messages fail with
                               ZCRP_ERROR_SILENT; after 5 s already, if the peer's host says again
-                              and again that its port is closed, and no question is answered. A
+                              and again that its port is closed, and no question is answered. (A
+                              caller with keys may only have moved: twice keepalive_ns later.) A
                               limit of INT64_MAX disregards that, too. A listener closes a
                               connection that nobody accepts for this long. Default 30 s */
     int64_t linger_ns;     /* longest time in close without a new acknowledgement; default 5 s */

@@ -32,6 +32,9 @@ enum {
 /* Longer than a process is starved, or a path away, in passing: refusals may be forged. */
 static const duration GONE = 5 * SECOND;
 
+/* So many of a caller's signs may be lost before it counts as gone. */
+enum { SIGNS_OF_CALLER = 2 };
+
 static uint32_t least(uint64_t a, uint64_t b)
 {
     return (uint32_t)(a < b ? a : b);
@@ -110,10 +113,18 @@ static duration refusal(const struct machine *m, const struct zcrp_options *opti
     return m->stays && !(options->flags & OPTIONS_CONNECT_SAID) ? SECOND : 0;
 }
 
-/* Nobody need wait for a peer that the system says is gone, unless the user waits without limit. */
-static duration gone(const struct zcrp_options *options)
+/* Nobody need wait for a peer that the system says is gone, unless the user waits without limit. A
+ * caller with keys may only have moved, and shows itself at least as often as it has to be heard.
+ */
+static duration gone(const struct machine *m, const struct zcrp_options *options,
+                     const struct channel *channel)
 {
-    return options->silence_ns < OPTIONS_LONGEST ? GONE : 0;
+    bool may_move = m->keyring != NULL && !channel->may_rebind;
+    duration kept = instant_earlier(options->keepalive_ns, options->silence_ns / 4);
+
+    if (options->silence_ns >= OPTIONS_LONGEST)
+        return 0;
+    return may_move ? GONE + SIGNS_OF_CALLER * kept : GONE;
 }
 
 static bool init_sender(struct machine *m, const struct zcrp_options *options,
@@ -139,7 +150,7 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
         .connect = options->connect_ns,
         .refusal = refusal(m, options),
         .silence = options->silence_ns,
-        .gone = gone(options),
+        .gone = gone(m, options, units),
         .progress = options->progress_ns,
         .keepalive = options->keepalive_ns,
         .congestion = congestion_kind(options->congestion),
@@ -167,7 +178,7 @@ static bool init_receiver(struct machine *m, const struct zcrp_options *options,
         .intervals = INTERVALS,
         .capacity = capacity(units, unit),
         .silence = options->silence_ns,
-        .gone = gone(options),
+        .gone = gone(m, options, units),
         .keepalive = options->keepalive_ns,
         .secret = keyed_hash_secret(),
         .jar = keyed_hash_jar(),

@@ -49,6 +49,8 @@ static struct address_watch_facts facts_of(const struct link *l)
         .is_awaited = sender_is_in_transit(s) || receiver_awaits_more(r),
         .heard = instant_later(sender_awaits_since(s), l->own_move->heard),
         .round_trip = sender_gauges(s).rtt_smoothed,
+        .blocked = sender_awaits_buffer(s),
+        .rarest = l->half[MACHINE_SENDER]->options.keepalive_ns,
     };
 }
 
@@ -74,7 +76,8 @@ void own_move_expire(struct zcrp_entity *e, instant now)
     if (own_move_deadline(l) > now)
         return;
     struct zcrp_entity *sender = l->half[MACHINE_SENDER];
-    address_watch_on_look(&l->own_move->watch, now, facts_of(l).heard);
+    const struct address_watch_facts facts = facts_of(l);
+    address_watch_on_look(&l->own_move->watch, now, &facts);
     link_touch(l, MACHINE_SENDER);
     sender_show(sender->machine.sender);
     if (!move_claim_all(l)) {

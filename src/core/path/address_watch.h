@@ -4,7 +4,11 @@
  *
  *     something is awaited, and nothing was heard for ADDRESS_WATCH_FIRST and a round trip
  *                                                        ---> look, and say hello
+ *     a message waits for a buffer of the peer's          ---> the same, ever more rarely
  *     a call says that the socket's address leads nowhere ---> look
+ *
+ * The peer may take its time before it has a buffer, so an answer to the hello changes nothing
+ * then. But the request that announces the buffer may have gone to an address that is lost.
  *
  * To look is to ask the system which address it would choose now. The hello shows the peer, and the
  * translators on the way, where this side is. */
@@ -23,7 +27,8 @@
 /* All zero at first. */
 struct address_watch {
     instant looked;   /* last */
-    uint32_t tries;   /* looks since the peer was heard of */
+    uint32_t tries;   /* looks since the peer was heard of, or since the message began to wait */
+    uint64_t blocked; /* the message that waited then, as in the facts */
     bool is_homeless; /* a call has said so since */
 };
 
@@ -31,20 +36,31 @@ struct address_watch_facts {
     bool is_awaited; /* something of the peer is: units are in transit, or a message has begun */
     instant heard;   /* of the peer, or when that began to be awaited, whichever is later */
     duration round_trip; /* smoothed, or what is assumed of it */
+    uint64_t blocked;    /* the first message without a buffer, as a number above 0; 0: none */
+    duration rarest;     /* between two looks for that one, at most */
 };
+
+/* Has the peer been heard of since the last look, or has another message begun to wait? */
+static inline bool address_watch_is_fresh(const struct address_watch *w,
+                                          const struct address_watch_facts *f)
+{
+    if (w->tries == 0)
+        return true;
+    return f->is_awaited ? f->heard > w->looked : f->blocked != w->blocked;
+}
 
 /* When it is time to look; NEVER: nothing hints at it. */
 static inline instant address_watch_deadline(const struct address_watch *w,
                                              const struct address_watch_facts *f)
 {
     duration first = ADDRESS_WATCH_FIRST + f->round_trip;
-    bool is_fresh = w->tries == 0 || f->heard > w->looked;
-    duration wait = is_fresh ? first : first << (w->tries < 4 ? w->tries : 4);
-    duration most = first > ADDRESS_WATCH_MOST ? first : ADDRESS_WATCH_MOST;
-    instant at = instant_later(f->heard, w->looked) + (wait < most ? wait : most);
+    duration most = f->is_awaited ? ADDRESS_WATCH_MOST : f->rarest;
+    uint32_t doublings = address_watch_is_fresh(w, f) ? 0 : w->tries < 16 ? w->tries : 16;
+    duration wait = instant_earlier(first << doublings, first > most ? first : most);
+    instant at = instant_later(f->heard, w->looked) + wait;
     instant homeless = w->is_homeless ? w->looked + ADDRESS_WATCH_HOMELESS : NEVER;
 
-    return instant_earlier(f->is_awaited ? at : NEVER, homeless);
+    return instant_earlier(f->is_awaited || f->blocked != 0 ? at : NEVER, homeless);
 }
 
 /* A call has failed, as it does where the socket's address is gone, or no route leads to the peer.
@@ -55,10 +71,12 @@ static inline void address_watch_on_homeless(struct address_watch *w)
 }
 
 /* It is looked at now. */
-static inline void address_watch_on_look(struct address_watch *w, instant now, instant heard)
+static inline void address_watch_on_look(struct address_watch *w, instant now,
+                                         const struct address_watch_facts *f)
 {
-    w->tries = heard > w->looked ? 1 : w->tries + 1;
+    w->tries = address_watch_is_fresh(w, f) ? 1 : w->tries + 1;
     w->looked = now;
+    w->blocked = f->blocked;
     w->is_homeless = false;
 }
 

@@ -191,6 +191,38 @@ TEST(moves__over_a_lossy_path, .needs = has_keys, .rows = 2)
     part(&m);
 }
 
+static void exchange_one(struct zcrp_connection *from, struct zcrp_connection *to)
+{
+    struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, 0);
+
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(to), in, MESSAGE), 0);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(from), out, MESSAGE), 0);
+    ends_finish(in, out, MESSAGE, 0);
+}
+
+/* The caller has something to send, but no buffer for it: the request that announces the buffer
+ * goes to the address that was forgotten. Soon after the message began to wait, or later, when the
+ * caller looks more rarely. */
+TEST(moves__while_a_message_waits_for_its_buffer, .needs = has_keys, .rows = 2)
+{
+    static struct moved m;
+
+    meet(&m);
+    exchange_one(m.there, m.here);
+    exchange_one(m.here, m.there);
+    struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, 1);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(m.there), out, MESSAGE), 0);
+    usleep(_i == 0 ? 100000 : 1000000);
+    nat_forget(&m.nat);
+    usleep(20000); /* by then it has */
+    int64_t began = ends_now_ns();
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(m.here), in, MESSAGE), 0);
+    ends_finish(in, out, MESSAGE, 1);
+    ck_assert_int_lt(ends_now_ns() - began, within() + _i * 2 * ENDS_SECOND);
+    ck_assert_uint_eq(moves(m.here), 1);
+    part(&m);
+}
+
 /* Units of 64 KiB are more than a listener hears: the caller says hello. */
 TEST(moves__large_units, .needs = has_keys)
 {
