@@ -78,13 +78,14 @@ void collection_tell(struct collection *c)
     place_note(&c->place, FACT_ENDED);
 }
 
-struct message *collection_take_locked(struct collection *c)
+struct message *collection_take_locked(struct collection *c, int *code)
 {
     struct message *m = c->ended.first;
 
     if (m == NULL || message_is_in_flight(m))
         return NULL;
-    let_go(c, m);
+    *code = m->code;
+    let_go(c, m); /* its owner may free it now */
     atomic_store_explicit(&c->has_more, false, memory_order_relaxed);
     return m;
 }
@@ -108,7 +109,8 @@ bool collection_leave_queue(struct collection *c, const struct completions *from
 static struct message *take_open(struct collection *c, bool *is_empty)
 {
     completions_lock();
-    struct message *m = collection_take_locked(c);
+    int code;
+    struct message *m = collection_take_locked(c, &code);
     *is_empty = c->ended.first == NULL;
     atomic_store_explicit(&c->has_more, m != NULL && !*is_empty, memory_order_relaxed);
     completions_unlock();

@@ -54,9 +54,9 @@ void collection_tell(struct collection *c);
 /* Makes the descriptor readable, for something else; nothing if off. */
 void collection_ring(struct collection *c);
 
-/* The message that ended first, if its latch is open: if it is not, it will be told of. Locked,
- * (k). */
-struct message *collection_take_locked(struct collection *c);
+/* The message that ended first, and its code, if its latch is open: if it is not, it will be told
+ * of. Its owner may free it from then on. Locked, (k). */
+struct message *collection_take_locked(struct collection *c, int *code);
 
 /* Leaves that queue (NULL: any). What was not taken is left to who collects, or let go of. True if
  * it was in it: `*sockets` are those that its takers look at. */

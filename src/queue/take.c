@@ -55,11 +55,10 @@ static bool tell_messages(struct taking *t, struct place *p, struct zcrp_complet
 
     as->kind = ZCRP_MESSAGE_ENDED;
     for (int most = least(t->left, IN_A_ROW); most > 0; most--) {
-        m = collection_take_locked(c);
+        m = collection_take_locked(c, &as->code);
         if (m == NULL)
             return false;
         as->message = &m->public;
-        as->code = m->code;
         tell(t, as);
     }
     as->message = NULL;

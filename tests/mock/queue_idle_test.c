@@ -26,7 +26,7 @@ int __wrap_sched_yield(void);
 
 /* Of the thread that asks. */
 static _Thread_local bool counts;
-static int calls;
+static _Thread_local int calls;
 
 int __wrap_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
 {

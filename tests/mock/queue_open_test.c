@@ -10,6 +10,7 @@
 
 #include "zcrp.h"
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -79,6 +80,7 @@ TEST(queue_add__with_too_little)
     struct zcrp_msg *in = zcrp_alloc_msg(100), *out = zcrp_alloc_msg(100);
     char port[8];
 
+    memset(out->buffer, 0x55, 100);
     assert_int_equal(zcrp_listen(&l, "127.0.0.1", "0", NULL), ZCRP_OK);
     snprintf(port, sizeof(port), "%d", zcrp_listener_port(l));
     assert_int_equal(zcrp_connect(&there, "127.0.0.1", port, NULL, 5 * second), ZCRP_OK);
