@@ -115,7 +115,7 @@ TEST(row13__a_peer_that_settles_nothing, .rows = 3)
     attack_figure(13, "%s twice a second, limits of 1 s: \"%s\" after %.1f s", name[_i],
                   zcrp_strerror(report.code), took);
     ck_assert_int_eq(report.code, ZCRP_ERROR_STALLED);
-    ck_assert(took < 2.5);
+    ck_assert(took < 5.0); /* and not by the limit of the wait */
 }
 
 /* ---- row 14 ---- */

@@ -1,5 +1,6 @@
 /* What a program may do with the library, and do wrong, beside any peer: stop waiting, fork, close
  * its descriptors, point at memory that is not there. */
+#include "../support/asleep.h"
 #include "../support/ends.h"
 
 #include <fcntl.h>
@@ -394,6 +395,20 @@ static void *wait_for_it(void *message)
     return (void *)(intptr_t)ends_wait(message);
 }
 
+struct waiter {
+    pthread_t thread;
+    _Atomic pid_t number;
+    struct zcrp_msg *message;
+};
+
+static void *wait_known(void *context)
+{
+    struct waiter *w = context;
+
+    atomic_store(&w->number, gettid());
+    return wait_for_it(w->message);
+}
+
 /* What the thread returns, unless it is still there after a while. */
 static bool join_soon(pthread_t thread, void **code)
 {
@@ -409,19 +424,21 @@ TEST(interrupt__all_waits_of_one_entity)
 {
     enum { WAITERS = 5 };
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
-    struct zcrp_msg *m[WAITERS], *in = ends_empty(10);
-    pthread_t waiter[WAITERS], other;
+    struct waiter waiter[WAITERS] = {{.number = 0}};
+    struct zcrp_msg *in = ends_empty(10);
+    pthread_t other;
     void *code;
 
     for (int i = 0; i < WAITERS; i++) {
-        m[i] = ends_filled(10, 0);
-        ck_assert_int_eq(zcrp_submit(e.sender, m[i], 10), 0);
-        ck_assert_int_eq(pthread_create(&waiter[i], NULL, wait_for_it, m[i]), 0);
+        waiter[i].message = ends_filled(10, 0);
+        ck_assert_int_eq(zcrp_submit(e.sender, waiter[i].message, 10), 0);
+        ck_assert_int_eq(pthread_create(&waiter[i].thread, NULL, wait_known, &waiter[i]), 0);
     }
-    usleep(100000); /* until they wait; a thread that the system starts late is interrupted again */
+    for (int i = 0; i < WAITERS; i++)
+        asleep_await(&waiter[i].number);
     ck_assert_int_eq(zcrp_interrupt(e.sender), 0);
     for (int i = 0; i < WAITERS; i++) {
-        while (!join_soon(waiter[i], &code))
+        while (!join_soon(waiter[i].thread, &code)) /* it had slept elsewhere */
             ck_assert_int_eq(zcrp_interrupt(e.sender), 0);
         ck_assert_int_eq((intptr_t)code, ZCRP_ERROR_INTERRUPTED);
     }
@@ -429,11 +446,11 @@ TEST(interrupt__all_waits_of_one_entity)
     ck_assert_int_eq(pthread_create(&other, NULL, wait_for_it, in), 0);
     ck_assert_int_eq(pthread_join(other, &code), 0);
     ck_assert_int_eq((intptr_t)code, ZCRP_OK);
-    ck_assert_int_eq(ends_wait(m[0]), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(waiter[0].message), ZCRP_OK);
     for (int i = 1; i < WAITERS; i++)
-        ck_assert_int_eq(zcrp_cancel(m[i]), 0);
+        ck_assert_int_eq(zcrp_cancel(waiter[i].message), 0);
     for (int i = 0; i < WAITERS; i++)
-        zcrp_free_msg(m[i]);
+        zcrp_free_msg(waiter[i].message);
     zcrp_free_msg(in);
     ends_close(&e);
 }

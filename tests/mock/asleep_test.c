@@ -220,10 +220,10 @@ TEST(asleep__while_the_library_looks)
     begin(&p);
     atomic_store(&at.holds_worker, true);
     send_and_wait(&p, 0);
-    await(&at.is_held);
+    await_long(&at.is_held);
     assert_true(atomic_load(&at.is_held));
     assert_int_equal(pthread_create(&waiter, NULL, wait_for_second, &p), 0);
-    await(&at.is_asleep);
+    await_long(&at.is_asleep);
     assert_true(atomic_load(&at.is_asleep));
     atomic_store(&at.is_silent, true);
     atomic_store(&at.holds_sender, true);

@@ -102,18 +102,6 @@ static void await(const _Atomic int *count, int value)
     assert_true(*count >= value);
 }
 
-/* Waits up to 10 s until it stays as it is for some looks; returns what it is then. */
-static int settle(const _Atomic int *count)
-{
-    int was = -1;
-
-    for (int i = 0; i < 500 && was != *count; i++) {
-        was = *count;
-        usleep(4 * ENGINE_LOOK / 1000);
-    }
-    return was;
-}
-
 TEST(engine_arm__looks_by_time)
 {
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
@@ -146,9 +134,9 @@ TEST(engine_arm__watches_again)
     int failed = failures;
     assert_int_equal(send(rig.pair[1], "x", 1, 0), 1);
     await(&rig.bytes, 1);
-    int looked = settle(&rig.arrivals); /* a look that had begun is over */
-    usleep(4 * ENGINE_LOOK / 1000);
-    assert_int_equal(rig.arrivals, looked);
+    int looked = rig.arrivals;
+    usleep(40 * ENGINE_LOOK / 1000);
+    assert_true(rig.arrivals <= looked + 2); /* of the datagram, and a look that had begun */
     assert_true(failures <= failed + 1);
     assert_int_equal(send(rig.pair[1], "x", 1, 0), 1);
     await(&rig.bytes, 2);

@@ -142,7 +142,6 @@ TEST(moves__system_does_not_connect)
         skip();
     refuse((uint16_t)zcrp_listener_port(listener), true, 2);
     nat_forget(&nat);
-    usleep(20000);
     cross();
     assert_int_equal(atomic_load(&refused), 2);
     assert_int_equal(moves(), 1);

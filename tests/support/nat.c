@@ -117,6 +117,16 @@ static void release(struct nat *n, int64_t until)
     }
 }
 
+static void forget_if_asked(struct nat *n)
+{
+    if (!atomic_load(&n->must_forget))
+        return;
+    if (n->outside >= 0)
+        (void)close(n->outside);
+    n->outside = -1;
+    atomic_store(&n->must_forget, false);
+}
+
 static void *run(void *context)
 {
     struct nat *n = context;
@@ -129,10 +139,7 @@ static void *run(void *context)
         struct pollfd set[] = {{.fd = n->near, .events = POLLIN},
                                {.fd = n->outside, .events = POLLIN}};
         (void)ppoll(set, 2, &limit, NULL);
-        if (atomic_exchange(&n->must_forget, false) && n->outside >= 0) {
-            (void)close(n->outside);
-            n->outside = -1;
-        }
+        forget_if_asked(n);
         receive_all(n, n->near, true);
         receive_all(n, n->outside, false);
         release(n, now());
@@ -166,6 +173,8 @@ void nat_close(struct nat *n)
 void nat_forget(struct nat *n)
 {
     atomic_store(&n->must_forget, true);
+    while (atomic_load(&n->must_forget))
+        (void)usleep(100);
 }
 
 int nat_port(const struct nat *n)

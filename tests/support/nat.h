@@ -42,7 +42,7 @@ void nat_open(struct nat *n, int port, int64_t delay_ns);
 void nat_run(struct nat *n);
 void nat_close(struct nat *n);
 
-/* The mapping is gone, from soon on. */
+/* The mapping is gone when this returns. */
 void nat_forget(struct nat *n);
 
 /* The port that the listener sees; 0: there is no mapping. */

@@ -158,15 +158,17 @@ TEST(memory__is_required_and_off)
 }
 
 /* A message that was taken back ends at once, also beside a receiver that reads nothing, and its
- * memory may change. */
+ * memory may change. A sender that waited for the receiver would wait until the silence limit. */
 TEST(memory__taken_back_beside_a_stopped_receiver)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     pid_t child = ends_start_peer(&sockets, false, -1, NULL);
+    const struct zcrp_options bears_silence = {.flags = ZCRP_ALLOW_PTRACE,
+                                               .linger_ns = impatient.linger_ns};
     struct zcrp_msg *m = ends_filled(ENDS_PEER_BYTES, 0);
     struct zcrp_entity *e;
 
-    ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &impatient), 0);
+    ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &bears_silence), 0);
     memset(m->buffer, 0x55, ENDS_PEER_BYTES);
     for (int i = 0; i < MANY; i++) {
         ck_assert_int_eq(zcrp_submit(e, m, ENDS_PEER_BYTES), 0);
@@ -180,7 +182,7 @@ TEST(memory__taken_back_beside_a_stopped_receiver)
         usleep(5000);
         (void)zcrp_cancel(m);
         ck_assert_int_ne(zcrp_error(m), ZCRP_ERROR_BUSY);
-        ck_assert_int_lt(ends_now_ns() - began, 2 * ENDS_SECOND);
+        ck_assert_int_lt(ends_now_ns() - began, 10 * ENDS_SECOND);
     }
     (void)zcrp_close(e);
     ends_kill_peer(child);
@@ -189,12 +191,14 @@ TEST(memory__taken_back_beside_a_stopped_receiver)
 }
 
 /* A peer that sends one large message after the other, as fast as it can: a wait is over at its
- * limit, though there is always more to copy. */
+ * limit, though there is always more to copy. A wait that had no limit would see all of it pass.
+ * How much passes does not depend on how often this process gets a processor. */
 TEST(memory__wait_keeps_its_limit)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     static uint8_t memory[32 << 20];
     struct zcrp_msg *m[500];
+    const uint64_t half = ROWS(m) / 2 * sizeof(memory);
     struct zcrp_entity *e;
     pid_t child = fork();
 
@@ -213,9 +217,9 @@ TEST(memory__wait_keeps_its_limit)
     }
     for (int code = ZCRP_ERROR_TIMEOUT; code == ZCRP_ERROR_TIMEOUT;) {
         usleep(2000); /* whoever stays away leaves the socket to the library */
-        int64_t began = ends_now_ns();
+        uint64_t before = stats_of(e).bytes_copied_once;
         code = zcrp_wait_for(m[ROWS(m) - 1], ENDS_MILLISECOND);
-        ck_assert_int_lt(ends_now_ns() - began, 2 * ENDS_SECOND); /* all of it takes longer */
+        ck_assert_uint_lt(stats_of(e).bytes_copied_once - before, half);
         ck_assert(code == ZCRP_ERROR_TIMEOUT || code == ZCRP_OK);
     }
     ck_assert_uint_gt(stats_of(e).bytes_copied_once, 0);
@@ -292,9 +296,8 @@ TEST(memory__peer_dies, .rows = 2)
         code = ends_wait(m);
     }
     ck_assert_int_eq(code, ZCRP_ERROR_DIED);
-    ck_assert_int_lt(ends_now_ns() - began, 5 * ENDS_SECOND);
     ck_assert_int_eq(zcrp_close(e), ZCRP_ERROR_TIMEOUT); /* nobody has confirmed */
-    ck_assert_int_lt(ends_now_ns() - began, 5 * ENDS_SECOND);
+    ck_assert_int_lt(ends_now_ns() - began, 20 * ENDS_SECOND);
     zcrp_free_msg(m);
     loopback_close(&sockets);
 }

@@ -267,7 +267,7 @@ TEST(keys_handle__close_is_heard, .needs = has_keys, .rows = 2)
     ck_assert_int_eq(end_of(submit(left, 1000)), ZCRP_ERROR_PEER_CLOSED);
     if (_i == 0)
         ck_assert_int_eq(zcrp_expect(left, &size, -1), ZCRP_ERROR_PEER_CLOSED);
-    ck_assert_int_lt(ends_now_ns() - began, ENDS_SECOND);
+    ck_assert_int_lt(ends_now_ns() - began, 10 * ENDS_SECOND); /* not at the silence limit */
     ck_assert_int_eq(zcrp_close(left), ZCRP_OK);
     loopback_close(&sockets);
 }

@@ -262,7 +262,6 @@ static int send_one(struct moved *m)
     struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, 1);
 
     nat_forget(&m->nat);
-    usleep(20000); /* by then it has */
     ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(m->here), in, MESSAGE), 0);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(m->there), out, MESSAGE), 0);
     int code = ends_wait(out);

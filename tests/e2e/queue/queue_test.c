@@ -1,4 +1,5 @@
 /* Completion queues: what they tell, whose it is, in which order; and what leaves them. */
+#include "../../support/asleep.h"
 #include "../../support/house.h"
 #include "../../support/lonely.h"
 
@@ -370,11 +371,19 @@ TEST(queue_interrupt__next_take)
     free_three(&p);
 }
 
-static void *take_for_ever(void *result)
+struct taker {
+    pthread_t thread;
+    _Atomic pid_t number;
+    int result;
+};
+
+static void *take_for_ever(void *context)
 {
+    struct taker *t = context;
     struct zcrp_completion c;
 
-    *(int *)result = zcrp_queue_take(q, &c, 1, -1);
+    atomic_store(&t->number, gettid());
+    t->result = zcrp_queue_take(q, &c, 1, -1);
     return NULL;
 }
 
@@ -389,13 +398,13 @@ TEST(queue_take__ended_by_others, .rows = 3)
 {
     enum { TAKERS = 3 };
     struct lonely l = lonely_open(false);
-    pthread_t taker[TAKERS];
-    int result[TAKERS];
+    struct taker taker[TAKERS] = {{.result = 0}};
 
     ck_assert_int_eq(zcrp_queue_add(q, l.entity, NULL), ZCRP_OK);
     for (int i = 0; i < TAKERS; i++)
-        ck_assert_int_eq(pthread_create(&taker[i], NULL, take_for_ever, &result[i]), 0);
-    usleep(50000);
+        ck_assert_int_eq(pthread_create(&taker[i].thread, NULL, take_for_ever, &taker[i]), 0);
+    for (int i = 0; i < TAKERS; i++)
+        asleep_await(&taker[i].number);
     (void)signal(SIGUSR1, interrupt_queue);
     if (_i == 0)
         ck_assert_int_eq(zcrp_queue_interrupt(q), ZCRP_OK);
@@ -404,8 +413,8 @@ TEST(queue_take__ended_by_others, .rows = 3)
     else
         end();
     for (int i = 0; i < TAKERS; i++) {
-        ck_assert_int_eq(pthread_join(taker[i], NULL), 0);
-        ck_assert_int_eq(result[i], _i == 2 ? ZCRP_ERROR_CLOSED : ZCRP_ERROR_INTERRUPTED);
+        ck_assert_int_eq(pthread_join(taker[i].thread, NULL), 0);
+        ck_assert_int_eq(taker[i].result, _i == 2 ? ZCRP_ERROR_CLOSED : ZCRP_ERROR_INTERRUPTED);
     }
     if (_i == 2)
         begin();

@@ -338,6 +338,7 @@ TEST(engine_arm__writable_beside_readable)
     leave(&rig);
 }
 
+/* A deadline that passes before the next one is told, on a busy machine, counts. */
 TEST(engine_due__the_last_counts)
 {
     struct rig rig;
@@ -346,12 +347,15 @@ TEST(engine_due__the_last_counts)
     engine_due(&rig.member, now + 10 * SECOND, 1);
     engine_due(&rig.member, now + 10 * MILLISECOND, 2);
     engine_due(&rig.member, now + 40 * MILLISECOND, 3);
+    bool is_told = clock_now() < now + 10 * MILLISECOND;
     ck_assert(becomes(&rig.expiries, 1));
-    ck_assert_int_ge(clock_now() - now, 40 * MILLISECOND);
-    engine_due(&rig.member, clock_now() + 10 * MILLISECOND, 4);
+    ck_assert_int_ge(clock_now() - now, is_told ? 40 * MILLISECOND : 10 * MILLISECOND);
+    now = clock_now();
+    engine_due(&rig.member, now + 10 * MILLISECOND, 4);
     engine_due(&rig.member, NEVER, 5);
+    is_told &= clock_now() < now + 10 * MILLISECOND;
     usleep(30000);
-    ck_assert_int_eq(atomic_load(&rig.expiries), 1);
+    ck_assert_int_le(atomic_load(&rig.expiries), is_told ? 1 : 3);
     leave(&rig);
 }
 

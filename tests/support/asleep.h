@@ -1,0 +1,34 @@
+/* Threads of this process that sleep, for tests that act once another thread waits. */
+#ifndef ZCRP_TESTS_SUPPORT_ASLEEP_H
+#define ZCRP_TESTS_SUPPORT_ASLEEP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Does the system say that the thread sleeps? */
+static inline bool asleep_is(pid_t thread)
+{
+    char path[64], state = 0;
+
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    bool is_known = fscanf(file, "%*d (%*[^)]) %c", &state) == 1;
+    (void)fclose(file);
+    return is_known && state == 'S';
+}
+
+/* Returns once the thread has said its number (0 until then) and sleeps behind that. It is seen
+ * asleep several times, because a thread may sleep for a moment on its way, at a mutex. */
+static inline void asleep_await(const _Atomic pid_t *thread)
+{
+    for (int times = 0; times < 3; usleep(1000)) {
+        pid_t known = atomic_load(thread);
+        times = known != 0 && asleep_is(known) ? times + 1 : 0;
+    }
+}
+
+#endif
