@@ -3,6 +3,8 @@
 /* wrap: workspace_give channel_wait channel_send ring_offer ring_say_asleep transport_receive */
 #include "../support/loopback.h"
 #include "../support/mock.h"
+#include "link/entity.h"
+#include "link/link.h"
 #include "transport/channel.h"
 #include "transport/shm/ring.h"
 #include "transport/transport.h"
@@ -160,7 +162,7 @@ struct pair {
     struct zcrp_msg *out[2], *in[2];
 };
 
-static struct pair open_pair(void)
+static struct pair open_pair_with(const struct zcrp_options *of_sender)
 {
     struct pair p = {.sockets = loopback_open(LOOPBACK_UDP4, false)};
 
@@ -169,8 +171,13 @@ static struct pair open_pair(void)
         p.in[i] = zcrp_alloc_msg(BYTES);
     }
     assert_int_equal(zcrp_open_receiver(&p.receiver, p.sockets.receiver, &in_memory), ZCRP_OK);
-    assert_int_equal(zcrp_open_sender(&p.sender, p.sockets.sender, &in_memory), ZCRP_OK);
+    assert_int_equal(zcrp_open_sender(&p.sender, p.sockets.sender, of_sender), ZCRP_OK);
     return p;
+}
+
+static struct pair open_pair(void)
+{
+    return open_pair_with(&in_memory);
 }
 
 static void close_pair(struct pair *p)
@@ -263,4 +270,80 @@ TEST(asleep__not_without_what_comes_behind_the_last_look)
     assert_int_equal(zcrp_wait_any(&p.in[1], 1, 10000 * MS), 0);
     atomic_store(&at.is_silent, false);
     close_pair(&p);
+}
+
+/* ---- a sender that sleeps on ---- */
+
+enum { ROOM = 4 };
+
+/* Does the sender sleep on, though whole messages end? And does a message wait for room? */
+static bool is_idle(struct zcrp_entity *sender, bool *has_backlog)
+{
+    mutex_lock(&sender->link->mutex);
+    bool is_so = sender->transport->is_idle;
+    *has_backlog = !backlog_is_empty(&sender->backlog);
+    mutex_unlock(&sender->link->mutex);
+    return is_so;
+}
+
+static void await_idle(struct zcrp_entity *sender)
+{
+    bool has_backlog;
+
+    for (int i = 0; i < 5000 && !is_idle(sender, &has_backlog); i++)
+        (void)usleep(1000);
+    assert_true(is_idle(sender, &has_backlog));
+    assert_false(has_backlog);
+}
+
+/* Until messages cross as a whole. The receiver's worker is held behind the last one, or before. */
+static void meet_and_hold(struct pair *p)
+{
+    struct zcrp_stats stats = {.messages_whole = 0};
+
+    for (int i = 0; i < 1000 && stats.messages_whole == 0; i++) {
+        assert_int_equal(zcrp_submit(p->receiver, p->in[0], BYTES), ZCRP_OK);
+        send_and_wait(p, 0);
+        assert_int_equal(zcrp_wait(p->in[0]), 1);
+        assert_int_equal(zcrp_stats(p->sender, &stats), ZCRP_OK);
+    }
+    assert_int_equal(zcrp_submit(p->receiver, p->in[0], BYTES), ZCRP_OK);
+    atomic_store(&at.holds_worker, true);
+    assert_int_equal(zcrp_submit(p->sender, p->out[0], BYTES), ZCRP_OK);
+    await_long(&at.is_held);
+    assert_true(atomic_load(&at.is_held));
+}
+
+/* Nobody waits for its messages, but one of them waits for room: then it wants to know of each that
+ * ends. */
+TEST(asleep__not_beside_a_backlog)
+{
+    const struct zcrp_options few = {.channel = ZCRP_CHANNEL_MEMORY, .messages = ROOM};
+    struct pair p = open_pair_with(&few);
+    struct zcrp_msg *in[ROOM + 1], *out[ROOM + 1];
+    bool has_backlog = false;
+    int sent = 0;
+
+    meet_and_hold(&p);
+    for (int i = 0; i <= ROOM; i++) {
+        in[i] = zcrp_alloc_msg(BYTES);
+        out[i] = zcrp_alloc_msg(BYTES);
+        assert_int_equal(zcrp_submit(p.receiver, in[i], BYTES), ZCRP_OK);
+    }
+    while (!has_backlog) {
+        await_idle(p.sender);
+        assert_in_range(sent, 0, ROOM);
+        assert_int_equal(zcrp_submit(p.sender, out[sent++], BYTES), ZCRP_OK);
+        bool sleeps_on = is_idle(p.sender, &has_backlog);
+        assert_false(sleeps_on && has_backlog);
+    }
+    atomic_store(&at.may_go, true);
+    for (int i = 0; i < sent; i++)
+        assert_int_equal(zcrp_wait_for(in[i], 10000 * MS), ZCRP_OK);
+    (void)zcrp_cancel(in[ROOM]); /* if it was not needed */
+    close_pair(&p);
+    for (int i = 0; i <= ROOM; i++) {
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
 }

@@ -1,15 +1,21 @@
 /* A caller with keys that comes to another address, where the system refuses something: to connect
- * the listener's socket there, or to send from an address that is gone. */
-/* wrap: connect sendmsg sendmmsg */
+ * the listener's socket there, or to send from an address that is gone; and where a datagram from
+ * there comes while a waiter is about to sleep. */
+/* wrap: connect sendmsg sendmmsg lease_set_asleep peer_move_post rx_sleep */
 #include "../support/mock.h"
 #include "../support/nat.h"
 #include "../support/pattern.h"
+#include "link/link.h"
+#include "link/peer_move.h"
+#include "link/rx.h"
 #include "zcrp.h"
 
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { SIZE = 4 << 20 };
 
@@ -161,4 +167,84 @@ TEST(moves__own_address_is_gone)
     cross();
     assert_int_equal(atomic_load(&refused), 300);
     assert_int_equal(moves(), 0);
+}
+
+/* ---- a letter before a sleep ---- */
+
+static struct {
+    _Atomic bool holds_waiter; /* before it says that it sleeps: nobody wakes it then, */
+    _Atomic bool is_held;      /* as it is, */
+    _Atomic bool has_come;     /* until something has come from the new address; no more does, */
+    _Atomic bool is_past;      /* before the waiter sleeps, */
+    _Atomic bool has_slept;    /* and it slept beside that */
+} at;
+
+static _Thread_local bool is_waiter;
+
+static void await(const _Atomic bool *what)
+{
+    while (!atomic_load(what))
+        (void)usleep(100);
+}
+
+void __real_lease_set_asleep(struct lease *l, instant until);
+void __wrap_lease_set_asleep(struct lease *l, instant until)
+{
+    if (is_waiter && atomic_exchange(&at.holds_waiter, false)) {
+        atomic_store(&at.is_held, true);
+        await(&at.has_come);
+    }
+    __real_lease_set_asleep(l, until);
+}
+
+void __real_peer_move_post(struct link *l, const union address *from, const uint8_t *datagram,
+                           size_t size);
+void __wrap_peer_move_post(struct link *l, const union address *from, const uint8_t *datagram,
+                           size_t size)
+{
+    if (atomic_load(&at.has_come) && !atomic_load(&at.is_past))
+        return;
+    __real_peer_move_post(l, from, datagram, size);
+    atomic_store(&at.has_come, atomic_load(&at.is_held));
+}
+
+int __real_rx_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline);
+int __wrap_rx_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant deadline)
+{
+    if (is_waiter && atomic_load(&at.has_come) && !atomic_load(&at.is_past)) {
+        atomic_store(&at.has_slept, peer_move_has_letters(e->link));
+        atomic_store(&at.is_past, true);
+    }
+    return __real_rx_sleep(e, wake, nap, deadline);
+}
+
+static void *wait_here(void *code)
+{
+    is_waiter = true;
+    *(int *)code = zcrp_wait_for(in, -1);
+    return NULL;
+}
+
+/* A waiter that has looked, and does not sleep yet, is woken by nobody: so it looks for letters
+ * once more behind the point from which it is woken. */
+TEST(moves__letter_comes_before_a_sleep)
+{
+    pthread_t waiter;
+    int code = ZCRP_ERROR_BUSY;
+
+    if (!has_keys)
+        skip();
+    cross();
+    assert_int_equal(zcrp_submit(zcrp_connection_receiver(here), in, SIZE), ZCRP_OK);
+    atomic_store(&at.holds_waiter, true);
+    assert_int_equal(pthread_create(&waiter, NULL, wait_here, &code), 0);
+    await(&at.is_held);
+    nat_forget(&nat);
+    assert_int_equal(zcrp_submit(zcrp_connection_sender(there), out, SIZE), ZCRP_OK);
+    assert_int_equal(pthread_join(waiter, NULL), 0);
+    assert_int_equal(code, ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(out, -1), ZCRP_OK);
+    assert_true(atomic_load(&at.is_past));
+    assert_false(atomic_load(&at.has_slept));
+    assert_int_equal(moves(), 1);
 }
