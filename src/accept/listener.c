@@ -255,12 +255,16 @@ static const struct engine_duties duties = {
 /* ---- opening ---- */
 
 /* How hellos come to the socket; the options say it of each connection, too. What the caller's port
- * is does not count: a stranger may connect from any. */
+ * is does not count: a stranger may connect from any. Hellos are datagrams also where messages have
+ * to go from memory to memory. */
 static int choose_channel(struct zcrp_options *options, struct listen_socket *socket)
 {
     const struct channel_aal5 aal5 = options_of_channel(options, false, true, socket->fd).aal5;
 
-    options->channel = aal5.is_wanted ? ZCRP_CHANNEL_AAL5 : ZCRP_CHANNEL_DATAGRAM;
+    if (aal5.is_wanted)
+        options->channel = ZCRP_CHANNEL_AAL5;
+    else if (options->channel != ZCRP_CHANNEL_MEMORY)
+        options->channel = ZCRP_CHANNEL_DATAGRAM;
     if (!aal5.is_wanted)
         return ZCRP_OK;
     socket->label_in = aal5_label(aal5.in);

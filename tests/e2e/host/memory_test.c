@@ -1,6 +1,6 @@
 /* Peers on one host: what goes from memory to memory, what forbids it, and peers that die. The
  * other suites of the API run this way, too (tools/run-tests). */
-#include "../../support/ends.h"
+#include "../../support/house.h"
 #include "../../support/suite.h"
 
 #include <stdatomic.h>
@@ -120,6 +120,31 @@ TEST(memory__is_required)
     (void)zcrp_close(e.sender);
     (void)zcrp_close(e.receiver);
     loopback_close(&sockets);
+}
+
+/* A listener may require it of all its connections: what it sends to a caller without memory fails,
+ * and what it sends to another one goes from memory to memory. */
+TEST(memory__is_required_by_a_listener, .rows = 2)
+{
+    struct house h = house_open("127.0.0.1", &required);
+    struct both b = house_meet(&h, _i == 0 ? &off : NULL);
+
+    if (_i == 0) {
+        struct zcrp_msg *in = ends_empty(10), *out = ends_filled(10, 0);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.there), in, 10), ZCRP_OK);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.here), out, 10), ZCRP_OK);
+        ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_APART);
+        (void)zcrp_cancel(in); /* unless it has failed with the session */
+        zcrp_free_msg(in);
+        zcrp_free_msg(out);
+    } else {
+        for (uint64_t i = 0; i < MANY; i++)
+            house_pass(b.here, b.there, 100000, i);
+        ck_assert_uint_ge(stats_of(zcrp_connection_receiver(b.there)).bytes_copied_once,
+                          MANY * 100000);
+    }
+    house_part(&b);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
 }
 
 /* Many at once, of every size up to that which is copied by itself: no burst is too much. */
