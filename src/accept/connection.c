@@ -388,6 +388,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         return code;
     (void)entity_leave_queue(c->receiver, NULL);
     (void)entity_leave_queue(c->sender, NULL);
+    bool is_refused = status_of(c) == ZCRP_ERROR_KEYS;
     instant began = clock_now();
     int sent = entity_linger(c->sender, began);
     if (sent == ZCRP_OK)
@@ -396,5 +397,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
     if (!entity_await_crossings(c->receiver) || !entity_await_crossings(c->sender))
         return ZCRP_ERROR_BUSY;
     quit(c);
+    if (is_refused)
+        return ZCRP_ERROR_KEYS;
     return sent != ZCRP_OK ? sent : received;
 }

@@ -259,7 +259,7 @@ TEST(keys__a_message_to_a_stranger_fails, .needs = has_keys)
     ck_assert_int_eq(zcrp_wait_for(m, 5 * ENDS_SECOND), ZCRP_ERROR_KEYS);
     ck_assert_int_eq(zcrp_connection_status(p.there), ZCRP_ERROR_KEYS);
     zcrp_free_msg(m);
-    zcrp_connection_close(p.there);
+    ck_assert_int_eq(zcrp_connection_close(p.there), ZCRP_ERROR_KEYS);
     zcrp_listener_close(p.listener);
 }
 
