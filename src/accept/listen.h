@@ -22,7 +22,7 @@
 struct listen_socket {
     int fd;
     uint32_t label_in;  /* of the circuit that hellos come on; 0: they are datagrams, not PDUs */
-    uint32_t label_out; /* of the circuit that answers go on; 0 likewise */
+    uint32_t label_out; /* of the circuit that answers go on; 0: the same */
 };
 
 /* Gets what comes, without what carried it: `size` bytes, at least 1. */

@@ -1,5 +1,5 @@
-/* The peers of a listener: those that have been admitted, whose connections wait to be accepted in
- * the order in which they came, and those of the connections that were. A caller that is known
+/* The peers of a listener: admitted ones, whose connections wait to be accepted in the order in
+ * which they came, and the peers of the connections that were accepted. A caller that is known
  * already gets no second connection, however often its hello comes. A host that has taken much of
  * the room gets no more of it (peers_may_share), so that there is a place for a host that is new.
  *
@@ -7,8 +7,8 @@
  *                                     \--> forget, and lack: take tells what this process lacks
  *
  * The listener and each connection hold it; the last one that lets go frees it. One thread at a
- * time reserves and admits, or fails. Any thread does anything else. What is said to be in a child
- * is so that a thread which is not there may hold the mutex. */
+ * time reserves and admits, or fails. Any thread does anything else. Where a comment says "in a
+ * child", it is so that a thread which is not there may hold the mutex. */
 #ifndef ZCRP_ACCEPT_PEERS_H
 #define ZCRP_ACCEPT_PEERS_H
 

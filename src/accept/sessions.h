@@ -22,7 +22,7 @@ struct session_name {
     struct session_name *next;
 };
 
-/* For about so many connections. NULL: no memory. */
+/* For about this number of connections. NULL: no memory. */
 struct sessions *sessions_create(uint32_t connections);
 void sessions_destroy(struct sessions *s, bool is_in_child); /* nobody has a name in it */
 

@@ -8,10 +8,10 @@
  * A handshake that is computed, and the user's key lookup within it, delay the other handshakes of
  * this table only. A stranger without a cookie costs no handshake. Strangers with a cookie share
  * the places, and one host has `of_host` of them at most. If there is no place left, a new caller
- * gets that of one which was refused, or which has had it for HANDSHAKE_PATIENCE. `limit` ends each
- * handshake. So a caller that begins a handshake and does not go on with it keeps others waiting
- * for HANDSHAKE_PATIENCE at most. Hosts whose handshakes fail may begin few (sources.h), and come
- * last.
+ * gets the place of one which was refused, or which has had it for HANDSHAKE_PATIENCE. `limit` ends
+ * each handshake. So a caller that begins a handshake and does not go on with it keeps others
+ * waiting for HANDSHAKE_PATIENCE at most. Hosts whose handshakes fail may begin few (sources.h),
+ * and come last.
  *
  * Any thread may call these functions unless a comment says otherwise. The mutex is held for a few
  * instructions, and never while `send` or `on_success` runs. */

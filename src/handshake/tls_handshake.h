@@ -1,5 +1,5 @@
 /* A handshake under way, of either side: the machine that carries its bytes (core/keys/handshake.h)
- * and TLS, which gives them a meaning (keys/tls.h). Who has one hears for it, sends for it, and
+ * and TLS, which gives them a meaning (keys/tls.h). Its owner hears for it, sends for it, and
  * keeps its time.
  *
  *     connecting side   the sender has one, until its peer has shown that it is through

@@ -13,7 +13,7 @@
  *     control of the sender             expand(w, "zcrp sender")
  *     control of the receiver           expand(w, "zcrp receiver")
  *     session and tag of its pairing    expand(w, "zcrp pairing", 8), of the end that sends units
- *     what opens its memory channel     expand(w, "zcrp memory", 32), likewise
+ *     what opens its memory channel     expand(w, "zcrp memory", 32), of that end, too
  *
  * One thread at a time. */
 #ifndef ZCRP_KEYS_TLS_H

@@ -37,8 +37,8 @@ void collection_fini(struct collection *c);
 /* Turns the collection on, if it is not. Its descriptor, or the system's negative error number. */
 int collection_descriptor(struct collection *c);
 
-/* Is anybody going to take what has ended: who collects, or a queue? Sequentially consistent. Any
- * thread may ask. */
+/* Is anybody going to take what has ended: a user that collects, or a queue? Sequentially
+ * consistent. Any thread may ask. */
 static inline bool collection_has_taker(const struct collection *c)
 {
     return atomic_load(&c->is_on) || place_is_in_queue(&c->place);

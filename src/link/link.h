@@ -30,7 +30,7 @@ enum { LINK_HALVES = 2 };
 struct rx {
     bool is_claimed;              /* (m) a thread receives */
     uint32_t unheard;             /* (m) turns in a row in which messages landed as a whole */
-    bool are_whole;               /* (m) what crossed memory last, either way, did so as a whole */
+    bool are_whole;               /* (m) the last message in memory, either way, went as a whole */
     int receives;                 /* of a sender's arriving turn, at most, */
     instant turned;               /* which ended then; only such a turn looks at these */
     struct moderation moderation; /* (m) of the thread that waits for arrivals */
@@ -40,7 +40,7 @@ struct rx {
     _Atomic instant heard;        /* (a) when a worker, or one who asks, last found something */
     _Atomic instant asked;        /* (a) when a user last asked in vain, */
     _Atomic uint32_t asks;        /* (a) and how often he has, again and again */
-    bool is_for_taker;            /* (m) the turn is a taker's, who may answer what it gets */
+    bool is_for_taker;            /* (m) the turn is a taker's, and the taker may answer */
 };
 
 struct link {

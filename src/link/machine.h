@@ -60,9 +60,9 @@ void machine_expire(struct machine *m, instant now);
 instant machine_deadline(const struct machine *m);
 bool machine_event(struct machine *m, struct event *event);
 
-/* Of a sender that stays: whether its peer is there, and how that ended. Of other senders
- * LINK_ASKING and CLOSED. Of a connection's receiver LINK_ASKING, because its sender knows. Of any
- * other LINK_ASKING and OK, until with keys its only session has ended. */
+/* Of a sender that stays: whether its peer is there, and how that ended. Other senders:
+ * LINK_ASKING and CLOSED. A connection's receiver: LINK_ASKING, because its sender knows. Any
+ * other: LINK_ASKING and OK, until with keys its only session has ended. */
 enum peer_link machine_link(const struct machine *m);
 enum outcome machine_end(const struct machine *m);
 

@@ -68,7 +68,7 @@ struct message {
     bool is_lent;               /* (c) the user may not free it; until its owner does */
     bool is_copy;               /* (c) of what zcrp_send_copy sends: nobody has it, and it is freed
                                    at its end */
-    nlong seen_bytes;           /* (l) of what it wraps: it ended well with so many, */
+    nlong seen_bytes;           /* (l) of what it wraps: it ended well with them, */
     instant seen_at;            /* (l) having been given then; see message_is_unseen */
 
     /* While in flight. */
@@ -116,7 +116,7 @@ int message_code(const struct message *m);
  * within the last second. */
 bool message_is_unseen(const struct message *m, nlong size, instant now);
 
-/* What a copy of so many bytes takes, with these behind it. */
+/* What a copy of `bytes` takes, with these behind it. */
 static inline uint64_t message_copy_bytes(nlong size)
 {
     return sizeof(struct message) + size;

@@ -21,7 +21,7 @@ enum {
  * default, but for unit_bytes, whose default is the path's, and aal5.vci_control, whose default
  * depends on what the channel is for. Times longer than OPTIONS_LONGEST become that. ZCRP_OK, or
  * ZCRP_ERROR_ARGUMENT if one is out of its range, or the struct has something that this library
- * does not know; which one is said (reason.h). Or as zcrp_keys_read: the keys of the environment,
+ * does not know; the reason names it (reason.h). Or as zcrp_keys_read: the keys of the environment,
  * if the user wants them. */
 __attribute__((warn_unused_result)) int
 options_complete(struct zcrp_options *complete, const struct zcrp_options *given, size_t size);

@@ -19,7 +19,8 @@ struct zcrp_entity;
 __attribute__((warn_unused_result)) bool own_move_begin(struct link *l);
 void own_move_end(struct own_move *m); /* NULL is fine */
 
-/* Locked: the peer was heard of; or a call failed as it does where the socket's address is gone. */
+/* Locked: the peer has sent something; or a call failed as it does where the socket's address is
+ * gone. */
 void own_move_on_heard(struct link *l);
 void own_move_on_homeless(struct link *l);
 

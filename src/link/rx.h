@@ -4,7 +4,7 @@
  *     zcrp-update     a sender that reads for itself: one datagram after the other
  *
  * A user's thread that waits does the same turns (api/wait.c). `e` and `reader` are
- * a link's reader, where nothing else is said. */
+ * a link's reader, unless a comment says otherwise. */
 #ifndef ZCRP_LINK_RX_H
 #define ZCRP_LINK_RX_H
 
@@ -20,16 +20,16 @@ enum arrival {
 /* Does one thing of a link's arrivals, into the workspace: receives once, for both halves, and
  * sends what the machines then have to send, or holds it (waiting/wait_policy.h, answering); or, if
  * there is nothing to receive, copies for a peer on this host (transport_push). Not locked, as all
- * of these where nothing else is said. */
+ * of these unless a comment says otherwise. */
 enum arrival rx_turn(struct zcrp_entity *e, struct workspace *w, enum hearing hearing);
 
 /* The same with what a peer on this host has put in memory, where there is some; it takes a
  * workspace only if it needs one. */
 enum arrival rx_turn_in_memory(struct zcrp_entity *e);
 
-/* Looks once at what a peer on this host has put in memory, messages that come as a whole and those
- * of this side's that have arrived, while the lease is kept: so nobody else looks. False if it is
- * not, or something else has come last, or is there. */
+/* Looks once at what a peer on this host has put in memory, messages that come as a whole and
+ * this side's messages that have arrived, while the lease is kept: so nobody else looks. False if
+ * it is not, or something else has come last, or is there. */
 bool rx_glance(struct zcrp_entity *e);
 
 /* Says in memory that whoever reads sleeps, so that peers wake it from now on. False if there is
@@ -81,7 +81,7 @@ enum turn_end rx_end_turn(struct zcrp_entity *e, bool may_be_more, duration *nap
  * to find out that there is no more: if there is, the next turn begins at once. */
 int rx_receives_of_turn(struct zcrp_entity *e);
 
-/* Receives until nothing is there any more, or so many times. True if there may be more. */
+/* Receives until nothing is there any more, or `most` times. True if there may be more. */
 bool rx_receive_all(struct zcrp_entity *e, struct workspace *w, int most);
 
 /* Says in memory that the worker sleeps: false if there is something. A waiter that has taken the

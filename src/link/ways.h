@@ -16,7 +16,7 @@ struct ways_errand {
 };
 
 /* At the end of a locked section. With `may_meet` that may leave it to the caller to meet the peer:
- * then nobody else does. Locked, as all of these where nothing else is said. */
+ * then nobody else does. Locked, as all of these unless a comment says otherwise. */
 void ways_tend(struct zcrp_entity *e, bool may_meet, struct ways_errand *errand);
 
 /* Is the peer to be met before anything else is sent? */

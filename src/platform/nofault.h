@@ -28,7 +28,7 @@ void nofault_begin(void);
  * are gone; -1 and errno (EFAULT) if the first one is, or if the kernel forbids it. */
 ssize_t nofault_read(void *to, const struct iovec *from, size_t pieces, size_t bytes);
 
-/* Copies pieces of `bytes` in all to pieces that may be gone, as many bytes. Likewise. */
+/* Copies pieces of `bytes` in all to pieces that may be gone, as many bytes. Returns the same. */
 ssize_t nofault_write(const struct iovec *to, size_t tos, const struct iovec *from, size_t froms,
                       size_t bytes);
 

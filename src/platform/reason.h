@@ -6,8 +6,8 @@
  * code, and stays until the thread writes another one. Five codes have lines: ZCRP_ERROR_ARGUMENT,
  * _ADDRESS, _SYSTEM, _EXPOSED and _REFUSED. Each place that returns one of them has to write a
  * line, or zcrp_explain would repeat the line of an earlier failure (`tools/words` looks for such
- * places of the first four). Messages never fail with one of the first four. Of a message that
- * fails with _REFUSED the line says no more than zcrp_strerror.
+ * places of the first four). Messages never fail with one of the first four. If a message fails
+ * with _REFUSED, the line says no more than zcrp_strerror.
  *
  * Each thread has a buffer for its line: nothing is allocated, and no other thread sees the line. A
  * child process starts with the line of the thread that forked. Not for signal handlers. */
@@ -27,7 +27,7 @@ struct quote {
 /* Keeps the line for the code. Arguments may be the line before. Returns the code; errno stays. */
 __attribute__((format(printf, 2, 3), cold)) int reason_say(int code, const char *format, ...);
 
-/* The thread's last line, if it was said for this code; else NULL. Good until it says the next. */
+/* The thread's last line, if it is of this code; else NULL. Good until it says the next. */
 const char *reason_of(int code);
 
 /* Writes a text that anybody may have chosen (a host, a file) so that it can be shown: what does

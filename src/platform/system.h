@@ -47,7 +47,7 @@ bool memory_is_writable(const void *at, size_t size);
  * at its first touch, and no larger one than usual. */
 __attribute__((warn_unused_result)) void *memory_reserve(size_t bytes);
 
-/* What it holds behind its first `kept` bytes is of no use any more, may be lost, and costs nothing
+/* What it holds behind its first `kept` bytes is not used any more, may be lost, and costs nothing
  * until it is touched again, but for a part of a page. */
 void memory_forget(void *memory, size_t bytes, size_t kept);
 

@@ -70,7 +70,7 @@ void latch_wake(const struct latch *latch);
  * No ring is missed: either the waiter finds the latch open, or the ringer finds the waiter (both
  * are sequentially consistent: each writes its own word before it reads the other's).
  *
- * Every ring wakes every listener, who looks through its messages again. That is right for a few
+ * Every ring wakes every listener. Each looks through its messages again. That is right for a few
  * threads that wait for many messages, and wrong for thousands of threads. */
 
 /* Begins to listen; to be ended with bell_leave. The result counts the rings so far. */

@@ -5,13 +5,13 @@
  *                                                                          | looks
  *     datagrams --------------------------------> [ sockets ] <------------/
  *
- * The links that are in the queue are received by its takers, in the place of the engine. Who looks
- * at their sockets is a lease, as one link has it (waiting/lease.h), of all of them together: a
+ * The links that are in the queue are received by its takers, in the place of the engine. A
+ * lease says which thread looks at their sockets, one for all links together (waiting/lease.h): a
  * taker has it, or it is kept for the next one, or nobody has taken for LEASE_TERM, and the
  * engine's thread looks. The engine waits for the set's epoll, so to hand over all sockets takes
  * one call.
  *
- *     queue.c   open and close, and who wakes whom       add.c    what enters and leaves
+ *     queue.c   open and close, and how threads wake     add.c    what enters and leaves
  *     look.c    the lease                                take.c   what is told, and how takers wait
  *
  * The queue's places are in its members, so it needs no memory for a completion. Lock letters: (c)

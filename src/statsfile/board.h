@@ -23,7 +23,7 @@ enum {
 };
 
 /* A place for an entity, on the board in the folder that `where` names; the process has one board,
- * so that of the first entity counts. *entity is the number of the entity. */
+ * which the first entity chooses. *entity is the number of the entity. */
 int board_take(const char *where, uint64_t *entity);
 
 /* Writes the row of a place that was taken; `row->sequence` does not count. Some hundred

@@ -36,8 +36,8 @@ __attribute__((warn_unused_result)) int udp_bind(const char *host, const char *p
 
 /* Would the system choose another address of this machine's for a socket that is connected to
  * `peer` as `fd` is, because the present one is gone, or no route leads from there? Then `fd` is
- * connected anew, with that address and another port: true. So is one that was connected to nobody.
- * Nobody uses it meanwhile. Some system calls. */
+ * connected anew, with that address and another port: true. A socket without a peer is connected,
+ * too. Nobody uses it meanwhile. Some system calls. */
 bool udp_bind_anew(int fd, const union address *peer);
 
 /* A raw socket of IP protocol 137, also connected or bound; but any address is any IPv4 address,

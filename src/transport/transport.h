@@ -53,7 +53,7 @@ struct transport {
     bool is_required;           /* (c) units take no other way than memory */
     bool lets_read;             /* (c) see shm_terms */
     struct keyring *keyring;    /* (c) NULL: nothing is sealed */
-    uint8_t *staging;           /* (tx) SEAL_STAGING bytes; NULL likewise */
+    uint8_t *staging;           /* (tx) SEAL_STAGING bytes; NULL: the same */
     struct shared_arena *arena; /* (c) of the connection's messages; NULL: none */
 
     enum transport_way way;    /* (m) */

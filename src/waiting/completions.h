@@ -99,7 +99,7 @@ static inline bool place_is_in_queue(const struct place *p)
  * locked. */
 void place_note(struct place *p, uint32_t facts);
 
-/* So many callers more have come. */
+/* `callers` more have come. */
 void place_note_callers(struct place *p, uint32_t callers);
 
 /* The place leaves the queue that it is in; what was not taken is told no more. True if it was in

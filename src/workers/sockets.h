@@ -128,7 +128,7 @@ instant sockets_due(struct sockets *s);
 void sockets_member_init(struct sockets_member *m);
 void sockets_member_fini(struct sockets_member *m);
 
-/* What is looked at. */
+/* Which socket a set looks at, and for which client. */
 struct sockets_client {
     const struct sockets_duties *duties;
     void *client;
@@ -147,11 +147,12 @@ bool sockets_remove(struct sockets *s, struct sockets_member *m);
 /* Arms its socket. False if it is in no set. Any thread. */
 bool sockets_arm(struct sockets_member *m);
 
-/* Its turn comes soon, because something has come that the socket does not tell of. Likewise. */
+/* Its turn comes soon, because something has come that the socket does not tell of. False if
+ * it is in no set. Any thread. */
 bool sockets_arrive(struct sockets_member *m);
 
-/* Within a turn: is it of a set that a user's thread looks at just now, who will hear of it at
- * once, because few others have anything? */
+/* Within a turn: is it of a set that a user's thread looks at just now? That thread hears of it at
+ * once, because few others have anything. */
 static inline bool sockets_are_users(const struct sockets_member *m)
 {
     return atomic_load_explicit(&m->home->is_users, memory_order_relaxed) &&

@@ -60,7 +60,7 @@ bool missing_covers(const struct missing_pool *pool, const struct missing *chain
 
 /* Takes [range) out; what of it is not missing does not matter. False, with nothing changed but
  * the count of refusals, if that needs a node and there is none. first <= last (CHECKed). O(1) for
- * what follows the last range taken out, and for what leaves a gap behind that, else O(links). */
+ * a range that follows the last one taken out, or begins behind a gap after that, else O(links). */
 bool missing_remove(struct missing_pool *pool, struct missing *chain, struct interval range);
 
 /* Moves a pool of which nothing is used back to where it began. */

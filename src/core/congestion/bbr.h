@@ -60,7 +60,7 @@ enum bbr_feedback {
 
 /* Acknowledged beyond what the rate explains: acknowledgements come in lumps. */
 struct bbr_lumps {
-    uint64_t extra[2]; /* bytes, most in the present and the last so many rounds */
+    uint64_t extra[2]; /* bytes, most in the present round and the rounds before */
     uint64_t bytes;    /* acknowledged in this lump */
     instant since;     /* it began */
     uint32_t rounds;

@@ -44,14 +44,13 @@ bool bbr_has_queue(const struct bbr *b);
 /* The last round trip was as short as the lowest, but for chance. */
 bool bbr_is_near(const struct bbr *b);
 
-/* Loss of so much of `sent` bytes means that the path is full. */
+/* Does the loss of `lost` of `sent` bytes mean that the path is full? */
 bool bbr_is_too_much(const struct bbr *b, uint64_t lost, uint64_t sent);
 
 /* Rounds, rates and the bounds of the present. */
 void bbr_model_on_acknowledged(struct bbr *b, const struct congestion_ack *ack);
 
-/* The latest round trip; true if the lowest was not seen for so long that it has to be looked for.
- */
+/* The latest round trip; true if the lowest is so old that BBR has to measure it. */
 bool bbr_model_on_round_trip(struct bbr *b, const struct congestion_ack *ack);
 
 /* The round's figures are taken, and begin anew. */

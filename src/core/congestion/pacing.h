@@ -4,7 +4,7 @@
  *             |        ....   /
  *             |    ....  ____/
  *             |....     |
- *             |   ______|          what leaves, a burst at a time
+ *             |   ______|          bytes sent, a burst at a time
  *             +--------------------> time
  *
  * A burst is what the rate carries in a millisecond, on a long path in an eighth of the round trip

@@ -110,7 +110,7 @@ enum { KEYRING_NEAR_BYTES = 32 };
  * a sender opens no units, and a receiver seals none. */
 struct keyring {
     struct pairing pairing; /* follows from the keys; both 0 until the handshake is over */
-    uint8_t near[KEYRING_NEAR_BYTES]; /* likewise; only the two ends of the session know it */
+    uint8_t near[KEYRING_NEAR_BYTES]; /* from the keys, too; only the two ends know it */
     struct sealer units_out, control_out;
     struct opener units_in, control_in;
 };

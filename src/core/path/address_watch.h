@@ -1,6 +1,6 @@
 /* The side that connected: has its own address changed? Its socket may be bound to an address that
  * is gone, or that no route leads from any more; or a translator of addresses (NAT) has forgotten
- * it, so that nothing arrives. A system call may fail then, or nothing is said at all.
+ * it, so that nothing arrives. A system call may fail then, or no call says anything.
  *
  *     something is awaited, and nothing was heard for ADDRESS_WATCH_FIRST and a round trip
  *                                                        ---> look, and say hello
@@ -27,7 +27,7 @@
 /* All zero at first. */
 struct address_watch {
     instant looked;   /* last */
-    uint32_t tries;   /* looks since the peer was heard of, or since the message began to wait */
+    uint32_t tries;   /* looks since the peer's last datagram, or since the message began to wait */
     uint64_t blocked; /* the message that waited then, as in the facts */
     bool is_homeless; /* a call has said so since */
 };
@@ -70,7 +70,7 @@ static inline void address_watch_on_homeless(struct address_watch *w)
     w->is_homeless = true;
 }
 
-/* It is looked at now. */
+/* The owner looks now. */
 static inline void address_watch_on_look(struct address_watch *w, instant now,
                                          const struct address_watch_facts *f)
 {

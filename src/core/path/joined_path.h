@@ -4,9 +4,9 @@
  *     JOINS --- JOINED_PATH_WRONG wrong ones in a row ---> ONE BY ONE, for JOINED_PATH_RETRY
  *
  * Wrong is a run of joined datagrams that ends with the two secret numbers of the session, and of
- * which none is of that session by its length. Who cannot read the path cannot send such a one. A
- * sender whose kernel cuts at a wrong place does: so joining is left for a short time only. With
- * keys nothing is counted, because these numbers are not sealed. */
+ * which none is of that session by its length. An attacker that cannot read the path cannot send
+ * such a datagram. A sender whose kernel cuts at a wrong place does: so joining is left for a short
+ * time only. With keys nothing is counted, because these numbers are not sealed. */
 #ifndef ZCRP_CORE_JOINED_PATH_H
 #define ZCRP_CORE_JOINED_PATH_H
 

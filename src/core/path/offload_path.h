@@ -1,6 +1,6 @@
 /* Do bursts arrive that the kernel cuts (UDP_SEGMENT)? Some kernels, network cards and tunnels cut
  * them wrongly, or drop them, and no call says so. Then datagrams that leave singly arrive, and
- * those of cut bursts do not.
+ * datagrams of cut bursts do not.
  *
  *            many cut units lost, none arrives            2 tests, of 6 units, say that it fails
  *     WORKS ---------------------------------> DOUBTED ------------------------------> FAILED
@@ -79,7 +79,7 @@ void offload_path_init(struct offload_path *p, bool is_used);
 /* How the next burst should leave. */
 enum offload_path_burst offload_path_next(const struct offload_path *p, instant now);
 
-/* A test left, with so many datagrams from that number on. Of one datagram the kernel cuts nothing.
+/* A test left: `datagrams` from number `first` on. Of one datagram the kernel cuts nothing.
  * Or another burst did. Or less than two datagrams of that test did not leave after all. */
 void offload_path_on_test(struct offload_path *p, instant now, uint64_t first, uint32_t datagrams);
 void offload_path_on_other(struct offload_path *p);

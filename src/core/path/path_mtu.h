@@ -78,8 +78,8 @@ void path_mtu_init(struct path_mtu *p, uint32_t bytes, uint32_t most, instant no
 /* A datagram of data has arrived. */
 void path_mtu_on_arrived(struct path_mtu *p, uint32_t bytes);
 
-/* A datagram that left at `sent` was given up, because others arrived; or `bytes` are those of the
- * larger of the oldest, when nothing came back in time. */
+/* A datagram that left at `sent` was given up, because others arrived; or nothing came back in
+ * time, and the larger of the oldest two has `bytes`. */
 void path_mtu_on_lost(struct path_mtu *p, instant now, instant sent, uint32_t bytes);
 void path_mtu_on_timeout(struct path_mtu *p, instant now, uint32_t bytes);
 

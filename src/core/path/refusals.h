@@ -3,7 +3,7 @@
  * keep a peer that lives from answering. So a refusal is a hint: it makes this side ask, and it
  * counts only where a question met nothing else.
  *
- *     a question leaves ---> the system refuses ---> what has come is looked at: nothing
+ *     a question leaves ---> the system refuses ---> the owner receives: nothing has come
  *                                 (in either order)
  *
  * Any datagram of the peer ends the doubt. */
@@ -28,17 +28,18 @@ struct refusals {
     bool has_listened;  /* and it was looked whether anything has come, behind the question */
 };
 
-/* A peer in doubt is asked at this time, if it was last heard of at `heard`, and a round trip takes
- * so long; NEVER: it is not in doubt. At most five times a second, and four times a round trip. */
+/* A peer in doubt is asked at this time, if its last datagram came at `heard`, and a round trip
+ * takes `round_trip`; NEVER: it is not in doubt. At most five times a second, and four times a
+ * round trip. */
 instant refusals_ask_at(const struct refusals *r, instant heard, duration round_trip);
 
 /* Did no datagram of the peer ever arrive, and was it refused for this time? After at least three
  * questions. */
 bool refusals_mean_nobody(const struct refusals *r, duration refused);
 
-/* Was the peer there, last heard of at `heard`, and is it gone? Not before `silent` has passed. In
- * that time at least 20 questions, spaced as above, had no answer, and four of them were refused:
- * hosts say so no more than once a second (net.ipv4.icmp_ratelimit). */
+/* Was the peer there, with its last datagram at `heard`, and is it gone? Not before `silent` has
+ * passed. In that time at least 20 questions, spaced as above, had no answer, and four of them were
+ * refused: hosts say so no more than once a second (net.ipv4.icmp_ratelimit). */
 bool refusals_mean_gone(const struct refusals *r, instant heard, duration silent);
 
 /* A question left, which whoever is there answers. */

@@ -6,7 +6,7 @@
  *
  * A raise that turns out wrong makes the next one wait twice as long; one that lasts lets it be
  * quick again. Units at or below twice UNIT_SIZE_LEAST stay as they are: with them what a unit
- * costs outweighs what is lost of it. So do units that arrive whole or not at all: smaller ones
+ * costs outweighs what is lost of it. Units that arrive whole or not at all stay, too: smaller ones
  * are lost as easily, and there would be more of them.
  *
  * Only units that tell something about this size count: units of more than half of it.
@@ -20,10 +20,10 @@
 #include <stdint.h>
 
 enum {
-    UNIT_SIZE_LEAST = 1024, /* bytes of data */
-    UNIT_SIZE_EXCESS = 16,  /* lost beyond what arrived, for a smaller size */
-    UNIT_SIZE_SILENT = 4,   /* a unit that nothing was heard of at all weighs as much as so many */
-    UNIT_SIZE_RARE = 16,    /* one lost in 16 is no reason against a larger size */
+    UNIT_SIZE_LEAST = 1024,            /* bytes of data */
+    UNIT_SIZE_EXCESS = 16,             /* lost beyond what arrived, for a smaller size */
+    UNIT_SIZE_SILENT = 4,              /* a unit without any answer weighs as much as 4 others */
+    UNIT_SIZE_RARE = 16,               /* one lost in 16 is no reason against a larger size */
     UNIT_SIZE_PATIENCE = 128,          /* that arrive until a larger one is tried, to begin with, */
     UNIT_SIZE_PATIENCE_MOST = 1 << 16, /* and in the end */
 };

@@ -17,7 +17,7 @@
  * I1  no two pieces of a landing overlap.
  * I2  opening d owns iov[first[d]] .. iov[first[d + 1] - 1]; its last piece is spill.
  * I3  the pieces of an opening hold at least LANDING_DATAGRAM bytes, more than any datagram has:
- *     what a slot of NULL takes from spill it gives back as a piece of its own.
+ *     the spill that a slot of NULL uses comes back as a piece of its own.
  * I4  targets of moves do not overlap each other, nor what was asked for and lies there already.
  * I5  sources of moves do not overlap each other: no byte is asked for twice.
  *
@@ -62,8 +62,8 @@ struct landing_move {
     enum landing_move_state state;
 };
 
-/* Datagrams that are for somebody else, copied one behind the other: two bytes of length, then so
- * many of the datagram. */
+/* Datagrams that are for somebody else, copied one behind the other: two bytes of length, then the
+ * datagram. */
 struct landing_mail {
     uint8_t *memory;
     size_t room, bytes;
@@ -85,14 +85,14 @@ struct landing {
     uint8_t ecn[LANDING_OPENINGS];
     bool is_spoilt;
 
-    /* Whose plan this is: what lands comes from memory that only the peer can have written, so it
-     * is not sealed, whether there are keys or not. Set before each plan. */
+    /* Whose plan this is: units come from memory that only the peer can have written, so they
+     * are not sealed, whether there are keys or not. Set before each plan. */
     bool is_near;
 
     /* The memory of all messages planned stays mapped until they have landed. Set before each
      * plan. */
     bool cannot_fault;
-    bool is_present; /* no page of it is to come; likewise */
+    bool is_present; /* no page of it is to come; set by the link, too */
 
     /* May bytes be written there? Asked before they are moved. NULL: they may anywhere. Set before
      * each plan. */

@@ -41,7 +41,7 @@ struct receiver_config {
     struct cookie_jar jar;   /* cookies: the same as whoever answers hellos before it is opened */
     uint64_t peer;           /* stands for the sender's address, in cookies */
     struct keyring *keyring; /* (c) NULL: nothing is sealed. What it sends is sealed by whoever
-                                takes it; it binds no sender but that of the keyring */
+                                takes it; it binds only the keyring's sender */
     uint32_t first_message;  /* 0; a test starts elsewhere, both ends alike */
     uint32_t first_seq;
 };
@@ -110,11 +110,11 @@ uint32_t receiver_recent_bytes(const struct receiver *r);
 bool receiver_wants_joined(const struct receiver *r);
 
 /* Bytes that are on their way by the newest trailer, to its message, and not because of anything
- * that is said from here on; 0 if it foretells none. If the message is shorter than its buffer it
- * may be more than comes. */
+ * that this side says from here on; 0 if it foretells none. If the message is shorter than its
+ * buffer it may be more than comes. */
 uint64_t receiver_expected(struct receiver *r);
 
-/* Does the newest trailer foretell more, also if that waits for what is said from here on? */
+/* Does the newest trailer foretell more, also if that waits for what this side says next? */
 bool receiver_awaits_more(struct receiver *r);
 
 /* The shortest time in which the sender brought a cookie back, or answered a request; 0: not known.
@@ -223,7 +223,7 @@ struct credit {
 
 /* From now on the sender reads in memory what is posted, or not any more. While it does, what is
  * posted needs no request: whoever posts takes it from receiver_publish. What the sender may not
- * know is requested all the same by the time. True if something is posted that was neither shown
+ * know is requested nevertheless, by the time. True if something is posted that was neither shown
  * nor requested, and has to be requested now (receiver_call). */
 bool receiver_set_credit(struct receiver *r, bool has_credit);
 

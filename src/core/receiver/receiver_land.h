@@ -78,7 +78,7 @@ void harvest_count(struct harvest *h, const struct segment *segment);
 /* What is sealed, on its way from the landing into the messages. */
 struct receiver_opening {
     struct landing_walk walk;    /* of what was read */
-    struct segment segment;      /* the unit that was looked at, */
+    struct segment segment;      /* the unit at hand, */
     struct segment opened;       /* as it is without keys */
     struct sealed_unit sealed;   /* its trailer, */
     struct unit_trailer trailer; /* decoded */

@@ -16,7 +16,7 @@
 struct receiver_session {
     struct pairing pairing; /* both 0: no sender is bound */
     struct pairing left;    /* the session before, whose sender's close is confirmed */
-    uint64_t nonce;         /* of the hello that bound it; 0 once its sender was heard of since */
+    uint64_t nonce;         /* of the hello that bound it; 0 once its sender has sent more */
     uint64_t message_base;  /* message number 0 of the session, in the table's numbers */
     uint64_t requested;     /* messages below were announced at least once, */
     uint64_t known;         /* and below this the sender has said so, or sent of them */

@@ -52,7 +52,7 @@ struct receiver_replies {
     struct path_probe probed;                      /* the probe to be answered */
     struct pairing foreign;                        /* what the other version's hello ended with */
     struct cookie_answer cookie[RECEIVER_COOKIES]; /* to be given, */
-    uint32_t cookies;                              /* so many */
+    uint32_t cookies;                              /* their count */
     uint64_t next_request;                         /* the next request starts at this message */
 };
 
@@ -61,7 +61,7 @@ struct receiver_offers {
     bool are_wanted;
     bool is_known;   /* an offer came, */
     uint64_t number; /* for this message, */
-    uint64_t size;   /* which has so many bytes */
+    uint64_t size;   /* which has this number of bytes */
     uint32_t asked;  /* requests that have asked in vain */
 };
 

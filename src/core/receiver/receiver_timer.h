@@ -2,7 +2,7 @@
  * what is due. It reads the rest of the receiver, changes nothing but itself, and does none of what
  * is due: that is the caller's.
  *
- *     silence  the peer was not heard of for too long, or for some seconds in which request after
+ *     silence  the peer was silent for too long, or for some seconds in which request after
  *              request was refused: what is posted fails
  *     ack      units arrived and nobody has said so yet
  *     request  the sender may not know what is posted, or may not be there
@@ -97,7 +97,7 @@ void receiver_timer_on_ask(struct receiver_timer *t, instant now);
 /* Something of the pairing arrived. */
 void receiver_timer_on_heard(struct receiver_timer *t, instant now, const struct receiver *r);
 
-/* `units` arrived, of `bytes` with their trailers; there are so many intervals to be told. */
+/* `units` arrived, of `bytes` with their trailers; `intervals` are to be told. */
 void receiver_timer_on_arrived(struct receiver_timer *t, instant now, uint32_t units,
                                uint64_t bytes, uint32_t intervals);
 

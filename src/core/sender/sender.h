@@ -128,7 +128,7 @@ void sender_admit(struct sender *s, instant now);
 
 enum {
     EARLY_DATA = 1024, /* most bytes of data in a unit, */
-    EARLY_UNITS = 10,  /* and units in transit, beside those of a probe timeout (RFC 6928) */
+    EARLY_UNITS = 10,  /* and units in transit, without a probe timeout's (RFC 6928) */
 };
 
 /* The keyring is ready, and the peer has `count` buffers of `size` bytes. The session begins.
@@ -163,7 +163,7 @@ void sender_on_moved(struct sender *s, instant now, uint32_t unit_bytes, uint32_
 /* Says hello within the pairing, whatever is in transit: to be seen where it is. */
 void sender_show(struct sender *s);
 
-/* When the peer was last heard of, or the first unit in transit left, whichever is later. */
+/* When the peer's last datagram came, or the first unit in transit left, whichever is later. */
 instant sender_awaits_since(const struct sender *s);
 
 /* ---- messages as a whole ----

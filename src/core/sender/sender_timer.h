@@ -4,9 +4,9 @@
  *
  *     connect  no receiver was found in time, or hello after hello was refused: what is outstanding
  *              fails
- *     silence  the peer was not heard of for too long, or for some seconds in which question after
+ *     silence  the peer was silent for too long, or for some seconds in which question after
  *              question was refused: what is outstanding fails
- *     progress the peer is heard of, but has acknowledged nothing for too long: what
+ *     progress the peer is there, but has acknowledged nothing for too long: what
  *              is outstanding fails
  *     pace     the next burst may leave
  *     loss     a unit is late enough to count as lost

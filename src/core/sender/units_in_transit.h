@@ -26,8 +26,8 @@ struct transit_unit {
     uint64_t offset;  /* first byte in the message */
     instant sent;     /* when it was taken to be sent */
     uint32_t length;  /* bytes of data */
-    uint32_t skip;    /* internal: once gone, so many from here on are gone, at least */
-    uint32_t behind;  /* the transmission that it repeats, so many numbers; 0 if it repeats none */
+    uint32_t skip;    /* internal: once gone, at least as many from here on are gone */
+    uint32_t behind;  /* how many numbers behind the transmission that it repeats; 0: none */
     bool is_last;
     bool is_void;
     bool is_cut; /* out of a larger datagram, by the kernel */
@@ -36,7 +36,7 @@ struct transit_unit {
 
 /* Units with consecutive sequence numbers that have these in common. */
 struct transit_row {
-    uint32_t units; /* so many */
+    uint32_t units; /* their count */
     uint64_t message;
     instant sent;
     uint32_t length; /* bytes of data in each */

@@ -67,7 +67,7 @@ bool units_to_send_is_part(const struct units_to_send *u, const struct fragment 
  * as long as the head, none the last of the message. 1 for a head of any other kind. */
 uint32_t units_to_send_row(const struct fragment *head);
 
-/* Takes the head, as units_to_send_head just returned it, and so many of its row, 1 to
+/* Takes the head, as units_to_send_head just returned it, and `count` of its row, 1 to
  * units_to_send_row(head), and counts them as out in their message. */
 void units_to_send_take(struct units_to_send *u, const struct fragment *head, uint32_t count);
 

@@ -38,7 +38,7 @@ struct burst {
     bool is_flat;       /* its pieces follow on each other in memory */
     bool is_single;     /* the kernel is to cut none of its datagrams out of a larger one */
     bool cannot_fault;  /* its pieces stay mapped until it was sent; set by the link */
-    bool is_present;    /* no page of theirs is to come; likewise */
+    bool is_present;    /* no page of theirs is to come; set by the link, too */
     uint32_t pins;
     struct burst_pin pin[BURST_UNITS];
     struct iovec iov[2 * BURST_UNITS];

@@ -130,9 +130,9 @@ struct request_run request_run(const struct request *request, uint32_t i);
 void version_answer_encode(uint8_t out[VERSION_ANSWER_BYTES], struct pairing echoed);
 
 /* True for a version answer of any version, this one included: `*version` is what the receiver
- * speaks, `*echoed` whom it answers. The tag is not 0, there are no flags, and nothing else is in
- * the datagram. False: both mean nothing, and it is a datagram like others. `in` is not touched
- * unless `size` is 10. */
+ * speaks, `*echoed` the pairing that it answers. The tag is not 0, there are no flags, and nothing
+ * else is in the datagram. False: both mean nothing, and it is a datagram like others. `in` is not
+ * touched unless `size` is 10. */
 bool version_answer_decode(const uint8_t *in, size_t size, struct pairing *echoed,
                            uint8_t *version);
 

@@ -1,8 +1,8 @@
 /* The CRC-32 of AAL5: polynomial 04C11DB7, most significant bit first, all ones at the start,
  * complemented at the end. Its mirror image, which zlib and Ethernet use, is another one.
  *
- * A CRC is that of all bytes so far, complemented already; of none it is 0. So the CRC of pieces is
- * add(add(0, piece 0), piece 1), wherever the pieces lie. */
+ * A CRC covers all bytes so far, and is complemented already; of none it is 0. So the CRC of pieces
+ * is add(add(0, piece 0), piece 1), wherever the pieces lie. */
 #ifndef ZCRP_CORE_CRC32_H
 #define ZCRP_CORE_CRC32_H
 

@@ -92,7 +92,7 @@ struct unit_trailer {
     uint16_t next_length; /* bytes of data in the next unit */
     int16_t next_step;    /* from this message's number to the next unit's */
     struct pairing pairing;
-    uint8_t flags; /* enum datagram_flag, those of units */
+    uint8_t flags; /* enum datagram_flag, of units */
 };
 
 /* How large the message is that is too large, which its VOID unit says in the place of what comes

@@ -56,7 +56,7 @@ void push_slots_settle(struct push_slots *t, uint64_t number, bool is_pushed);
 
 /* ---- the reader's side ---- */
 
-/* Opens the slot of a note; those of a row are shown together. False if the one of the note that
+/* Opens the slot of a note; slots of a row are shown together. False if the one of the note that
  * had this place before is claimed to this day. */
 bool push_slots_open(struct push_slots *t, uint64_t number, void *at);
 void push_slots_show(struct push_slots *t, uint64_t end);

@@ -5,7 +5,7 @@
  *
  * The kernel tells each end of a connection process and user of the other, from beginning to end.
  *
- *     sender    connect_message, with the file of the shared page, and that of its arena -->
+ *     sender    connect_message, with the files of the shared page, and of its arena -->
  *               <-- refusal_message                                                  receiver
  *
  * Each end proves that it has the session's secret by a hash of that and the sender's nonce. */

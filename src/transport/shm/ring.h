@@ -22,8 +22,8 @@
  * or REVOKED. One exchange decides.
  *
  * A note is pinned while the writer's own process reads the memory that it is of (push_slots.h).
- * Then it is not reaped, and to revoke it leaves it its owner, who gets it back once it is
- * unpinned.
+ * Then it is not reaped. A note that is revoked keeps its owner, and the owner gets it back once it
+ * is unpinned.
  *
  * I1  writer: reaped <= head <= reaped + RING_NOTES; the notes between are not EMPTY.
  * I2  reader: every note before `tail` is EMPTY, DONE, FAULTED, or offered anew. */
@@ -62,7 +62,7 @@ struct ring {
 enum ring_place {
     RING_MEMORY,  /* anywhere in the writer's memory: at an address there */
     RING_ARENA,   /* in the writer's arena (shared_arena.h): so far from its start */
-    RING_STAGING, /* in the staging buffer, which both map: likewise */
+    RING_STAGING, /* in the staging buffer, which both map: the same */
     RING_WHOLE,   /* no datagrams: a message as a whole (ring_whole_note) */
     RING_PLACES
 };

@@ -40,8 +40,8 @@ void socket_path_end(struct channel *c);
 /* ---- explicit congestion notification (RFC 3168) ----
  *
  * Over UDP. The network may mark datagrams that are sent as ECT(0) instead of dropping them, and
- * the receiver's kernel reports the marks. Only the two bits of ECN change; those of DSCP stay the
- * user's. If the kernel refuses, nothing changes. */
+ * the receiver's kernel reports the marks. Only the two bits of ECN change; the bits of DSCP stay
+ * the user's. If the kernel refuses, nothing changes. */
 
 /* Sends datagrams as ECT(0) and has the kernel report the marks of arrivals, unless an option
  * forbids it. Sets ecn_before. */
