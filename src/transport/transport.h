@@ -143,8 +143,11 @@ struct transport_errand {
 uint32_t transport_tend(struct transport *t, const struct transport_facts *facts,
                         struct transport_errand *errand);
 
-/* After that, while the way is LEAVING, and all was revoked: memory goes, unless a thread uses
- * it, which sends or receives (`is_used`), or pushes. Bits as above. */
+/* The receiver has read all that the sender had sent by the socket: memory is next. */
+void transport_on_drained(struct transport *t);
+
+/* After transport_tend, while the way is LEAVING, and all was revoked: memory goes, unless a thread
+ * uses it, which sends or receives (`is_used`), or pushes. Bits as above. */
 uint32_t transport_leave(struct transport *t, bool is_used, struct transport_errand *errand);
 
 /* Not locked. Meets the peer, or looks how that goes on: what it made is for transport_met. */
