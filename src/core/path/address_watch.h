@@ -40,7 +40,7 @@ struct address_watch_facts {
     duration rarest;     /* between two looks for that one, at most */
 };
 
-/* Has the peer been heard of since the last look, or has another message begun to wait? */
+/* Has the peer sent anything since the last look, or does another message wait? */
 static inline bool address_watch_is_fresh(const struct address_watch *w,
                                           const struct address_watch_facts *f)
 {
