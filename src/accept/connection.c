@@ -186,7 +186,7 @@ static int say_refused_name(const char *host, const char *port, const union addr
 
 /* How the connection stands: OK, BUSY while its peer is looked for, or why it has ended. A peer
  * that has closed may say so to the receiver first. */
-static int status_of(struct zcrp_connection *c)
+static int code_of_state(struct zcrp_connection *c)
 {
     entity_enter(c->sender);
     int code = c->sender->link->is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_OK;
@@ -195,6 +195,14 @@ static int status_of(struct zcrp_connection *c)
     if (code == ZCRP_OK && machine_told(&c->receiver->machine) != OUTCOME_OK)
         code = ZCRP_ERROR_PEER_CLOSED;
     entity_leave(c->sender);
+    return code;
+}
+
+/* The same, and the thread can ask what was refused. */
+static int status_of(struct zcrp_connection *c)
+{
+    int code = code_of_state(c);
+
     return code == ZCRP_ERROR_REFUSED ? say_refused(&c->peer) : code;
 }
 
@@ -388,7 +396,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         return code;
     (void)entity_leave_queue(c->receiver, NULL);
     (void)entity_leave_queue(c->sender, NULL);
-    bool is_refused = status_of(c) == ZCRP_ERROR_KEYS;
+    bool is_refused = code_of_state(c) == ZCRP_ERROR_KEYS;
     instant began = clock_now();
     int sent = entity_linger(c->sender, began);
     if (sent == ZCRP_OK)
