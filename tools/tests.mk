@@ -25,7 +25,9 @@ unit_top := $(filter $(OBJ)/tests/unit/top%,$(call tests_of,unit))
 unit_cp := $(filter $(OBJ)/tests/unit/cp%,$(call tests_of,unit))
 unit_library := $(filter-out $(unit_bench) $(unit_link) $(unit_top) $(unit_cp),$(call tests_of,unit))
 
-unit-library := $(OUT)/tests/unit
+around_core := $(filter-out $(foreach d,adt common congestion path receiver sender wire,$(OBJ)/tests/unit/$d/%),\
+	$(unit_library))
+unit-around-core := $(OUT)/tests/around-core
 unit := $(OUT)/tests/unit $(OUT)/tests/unit-bench $(OUT)/tests/unit-link $(OUT)/tests/unit-top \
 	$(if $(XXHASH),$(OUT)/tests/unit-cp)
 property := $(OUT)/tests/property
@@ -37,6 +39,7 @@ e2e := $(OUT)/tests/e2e
 WHERE_THREADS_MEET := stress queue_stress churn cycles ending connection reconnect death keys_handle
 threads := $(OUT)/tests/threads
 mock := $(call programs,mock,test)
+mock-little = $(foreach p,$(filter-out $(OUT)/tests/mock/link/%,$(mock)),$(if $(findstring alloc,$(call wraps,$(p:$(OUT)/%=%.c))),$p))
 fuzz := $(call programs,fuzz,fuzz)
 corpus := $(fuzz:_fuzz=_replay)
 
@@ -54,6 +57,8 @@ $(SUPPORT): $(call objects,tests/support/*.c)
 $(OUT)/zcrp-link.a: $(filter-out %/main.o,$(call objects,tools/zcrp-link/*.c))
 	$(archive)
 $(OUT)/tests/unit: $(unit_library) $(SUPPORT) $(COMMON) $(INTERNAL)
+	$(link_test) $(libcheck) -lm
+$(OUT)/tests/around-core: $(around_core) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck) -lm
 $(OUT)/tests/unit-bench: $(unit_bench) $(SUPPORT) $(OUT)/zcrp-bench.a $(COMMON) $(STATIC)
 	$(link_test) $(libcheck) -lm
@@ -87,7 +92,8 @@ $(corpus): $(OUT)/tests/%_replay: $(OBJ)/tests/%_fuzz.o $(OBJ)/tests/fuzz/replay
 # A program of mocks is linked from the library's objects. Its source says which calls are its own:
 # /* wrap: sendmsg poll */. A call within one file of the library is not.
 wraps = $(shell sed -n 's|^/\* wrap: *\(.*[^ ]\) *\*/$$|\1|p' $(1))
-$(mock): $(OUT)/tests/%: $(OBJ)/tests/%.o $(OUT)/zcrp-link.a $(SUPPORT) $(COMMON) $(INTERNAL)
+$(mock): $(OUT)/tests/%: $(OBJ)/tests/%.o $$(if $$(findstring mock/link/,$$@),$(OUT)/zcrp-link.a $(COMMON)) \
+		$(SUPPORT) $(INTERNAL)
 	$(link_test) $(addprefix -Wl$(comma)--wrap=,$(call wraps,tests/$*.c)) $(libcmocka)
 comma := ,
 
@@ -168,10 +174,10 @@ model-all:
 # continuous integration (.ci/run) sets WERROR=-Werror.
 CHECK_first := aal5 memory e2e
 CHECK_plain := $(CHECK_first) $(patsubst sim,sim-brief,$(filter-out model $(CHECK_first),$(SUITE_NAMES)))
-CHECK_asan := e2e-little property unit-library sim-little mock corpus
+CHECK_asan := e2e-little property unit-around-core sim-little mock-little corpus
 CHECK_tsan := threads
 build_tests = 'build/$(or $(3),$(1)):build=$(parallel) built VARIANT=$(1) SUITES="$(2)"'
-check: SEEDS := 6
+check: SEEDS := 4
 check: export ZCRP_CHURN_ROUNDS ?= 500
 check:
 	@rm -f $(foreach v,plain asan tsan,build/$v/built)
@@ -191,7 +197,7 @@ check-all:
 	+@$(parallel) check TALLY=$(TOTAL) $(or_failure)
 	+@$(call stage,plain,SUITES='model sim aal5-rest scripts-rest' SEEDS=200)
 	+@$(call stage,clang,SUITES='unit mock')
-	+@$(call stage,asan,SUITES='unit golden e2e sim attack aal5 aal5-rest memory scripts' SEEDS=100)
+	+@$(call stage,asan,SUITES='unit mock golden e2e sim attack aal5 aal5-rest memory scripts' SEEDS=100)
 	+@$(call stage,tsan,SUITES='unit mock e2e aal5 aal5-rest memory scripts')
 	+@$(call stage,fuzz,SUITES=fuzz)
 	+@$(parallel) attack-all TALLY=$(TOTAL) $(or_failure)

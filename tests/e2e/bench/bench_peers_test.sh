@@ -1,6 +1,6 @@
 #!/bin/sh
 # zcrp-bench: many connections at once, beside TCP with epoll.
-# load: busy
+# load: asleep
 set -u
 
 . "$(dirname "$0")/../../support/bench.sh"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# zcrp-bench over each peer that is built in: every byte arrives, an end that dies is noticed; and what is said of peers that are not. The program is in $ZCRP_BUILD, beside a folder
-# `bare` with the same one, linked without any peer.
+# zcrp-bench over each peer that is built in: every byte arrives, an end that dies is noticed; and what is said of
+# peers that are not. The program is in $ZCRP_BUILD, beside a folder `bare` with the same one, linked without any peer.
+# stage: check-all
 set -u
 
 . "$(dirname "$0")/../../support/script.sh"

@@ -222,7 +222,7 @@ TEST(memory__wait_keeps_its_limit)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     static uint8_t memory[32 << 20];
-    struct zcrp_msg *m[500];
+    struct zcrp_msg *m[200];
     const uint64_t half = ROWS(m) / 2 * sizeof(memory);
     struct zcrp_entity *e;
     pid_t child = fork();
@@ -236,7 +236,7 @@ TEST(memory__wait_keeps_its_limit)
         ck_assert_int_eq(zcrp_submit(e, m[i], sizeof(memory)), 0);
     if (child == 0) {
         int code = ZCRP_ERROR_TIMEOUT;
-        while (code == ZCRP_ERROR_TIMEOUT) /* beside other work 16 GB take long */
+        while (code == ZCRP_ERROR_TIMEOUT) /* beside other work 6 GB take long */
             code = ends_wait(m[ROWS(m) - 1]);
         _exit(code != ZCRP_OK || zcrp_close(e) != 0);
     }

@@ -67,7 +67,7 @@ TEST(board_take__makes_a_file)
     ck_assert_uint_eq(file.head.pid, (uint32_t)getpid());
     ck_assert_int_gt(file.head.made_ns, 0);
     ck_assert_uint_eq(file.head.used, 1);
-    ck_assert_str_eq(file.head.program, "unit");
+    ck_assert_str_eq(file.head.program, program_invocation_short_name);
     ck_assert_uint_eq(file.rows[0].kind, BOARD_NOBODY);
     board_give(place);
     ck_assert_int_eq(folder_count(), 0);
