@@ -209,7 +209,7 @@ check-all:
 		'fresh/packages-bookworm:alone=tools/fresh bookworm "$(packages_check)"'
 	@ZCRP_LIVES=13000 CK_TIMEOUT_MULTIPLIER=60 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
 		plain:property/sealing
-	@ZCRP_ATTACK=all CK_TIMEOUT_MULTIPLIER=10 tools/run-tests --verbose --tally $(TOTAL) plain:e2e/keys/keys
+	@ZCRP_ATTACK=all CK_TIMEOUT_MULTIPLIER=10 tools/run-tests --verbose --tally $(TOTAL) plain:e2e/keys/keys plain:e2e/keys/moves
 	@ZCRP_DEATHS=5000 CK_TIMEOUT_MULTIPLIER=60 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
 		asan:e2e/death
 	@ZCRP_STRESS_SECONDS=300 ZCRP_CHURN_ROUNDS=100000 CK_TIMEOUT_MULTIPLIER=20 ZCRP_CHURN_BYTES=0 \

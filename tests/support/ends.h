@@ -60,6 +60,14 @@ static inline void ends_close(struct ends *e)
     loopback_close(&e->sockets);
 }
 
+static inline struct zcrp_stats ends_stats(struct zcrp_entity *e)
+{
+    struct zcrp_stats s;
+
+    ck_assert_int_eq(zcrp_stats(e, &s), ZCRP_OK);
+    return s;
+}
+
 /* A message full of its pattern. */
 static inline struct zcrp_msg *ends_filled(nlong size, uint64_t seed)
 {

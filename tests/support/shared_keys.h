@@ -39,11 +39,4 @@ static inline void ends_part(struct ends *e)
     ck_assert_int_eq(zcrp_close(e->receiver), ZCRP_OK);
 }
 
-static inline struct zcrp_stats ends_stats(struct zcrp_entity *e)
-{
-    struct zcrp_stats s;
-    ck_assert_int_eq(zcrp_stats(e, &s), ZCRP_OK);
-    return s;
-}
-
 #endif

@@ -34,21 +34,13 @@ static void exchange(const struct both *b, nlong size, uint64_t seed)
     }
 }
 
-static struct zcrp_stats stats_of(struct zcrp_entity *e)
-{
-    struct zcrp_stats stats;
-
-    ck_assert_int_eq(zcrp_stats(e, &stats), ZCRP_OK);
-    return stats;
-}
-
 /* Nothing was lost on the way, and nothing was taken for something else. */
 static void expect_clean(const struct both *b)
 {
     struct zcrp_connection *const end[] = {b->there, b->here};
 
     for (int i = 0; i < 2; i++) {
-        struct zcrp_stats in = stats_of(zcrp_connection_receiver(end[i]));
+        struct zcrp_stats in = ends_stats(zcrp_connection_receiver(end[i]));
         ck_assert_uint_eq(in.drop_damaged + in.drop_circuit + in.drop_incomplete, 0);
         ck_assert_uint_eq(in.drop_short + in.drop_version + in.drop_type + in.drop_malformed, 0);
     }
@@ -64,7 +56,7 @@ TEST(connection_aal5__by_port)
     ck_assert_int_eq(zcrp_connect(&b.there, "127.0.0.9", "6635", NULL, 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_accept(listener, &b.here, 5 * ENDS_SECOND), ZCRP_OK);
     exchange(&b, BIG, 1);
-    ck_assert_uint_le(stats_of(zcrp_connection_sender(b.here)).unit_bytes, 9180);
+    ck_assert_uint_le(ends_stats(zcrp_connection_sender(b.here)).unit_bytes, 9180);
     expect_clean(&b);
     house_part(&b);
     (void)zcrp_listener_close(listener);
@@ -110,7 +102,7 @@ TEST(connection_aal5__units_in_pieces)
     large.aal5.mtu = 65535;
     struct house h = house_open("127.0.0.1", &large);
     struct both b = house_meet(&h, &large);
-    ck_assert_uint_gt(stats_of(zcrp_connection_sender(b.here)).unit_bytes, 65500);
+    ck_assert_uint_gt(ends_stats(zcrp_connection_sender(b.here)).unit_bytes, 65500);
     for (uint64_t seed = 0; seed < 5; seed++) /* units become smaller if the sockets overflow */
         exchange(&b, BIG, 10 * seed);
     house_part(&b);
@@ -130,8 +122,8 @@ TEST(connection_aal5__cell_loss, .rows = 3)
     struct both b = house_meet(&h, &lossy);
     for (uint64_t seed = 0; seed < 3; seed++)
         exchange(&b, 500000, 10 * seed);
-    ck_assert_uint_gt(stats_of(zcrp_connection_sender(b.there)).cells_lost, 0);
-    ck_assert_uint_gt(stats_of(zcrp_connection_sender(b.there)).units_repeated, 0);
+    ck_assert_uint_gt(ends_stats(zcrp_connection_sender(b.there)).cells_lost, 0);
+    ck_assert_uint_gt(ends_stats(zcrp_connection_sender(b.there)).units_repeated, 0);
     (void)zcrp_connection_close(b.there);
     (void)zcrp_connection_close(b.here);
     (void)zcrp_listener_close(h.listener);

@@ -27,20 +27,12 @@ static void setup(void)
 
 FIXTURE(setup, NULL)
 
-static struct zcrp_stats stats_of(struct zcrp_entity *e)
-{
-    struct zcrp_stats s;
-
-    ck_assert_int_eq(zcrp_stats(e, &s), 0);
-    return s;
-}
-
 /* Messages until both have met; then `size` bytes go from memory to memory. */
 static void meet(const struct ends *e)
 {
-    for (uint64_t i = 0; i < MANY && stats_of(e->receiver).bytes_copied_once == 0; i++)
+    for (uint64_t i = 0; i < MANY && ends_stats(e->receiver).bytes_copied_once == 0; i++)
         ends_move(e, 100000, i);
-    ck_assert_uint_gt(stats_of(e->receiver).bytes_copied_once, 0);
+    ck_assert_uint_gt(ends_stats(e->receiver).bytes_copied_once, 0);
 }
 
 /* What went by memory of messages of all sizes, and lies where it belongs, once. A process that
@@ -48,14 +40,14 @@ static void meet(const struct ends *e)
 static bool goes_once(const struct ends *e)
 {
     const nlong sizes[] = {0, 1, 4000, 5000, 65536, 1 << 20, 10000001};
-    struct zcrp_stats before = stats_of(e->receiver);
+    struct zcrp_stats before = ends_stats(e->receiver);
     uint64_t whole = 0;
 
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         ends_move(e, sizes[i], i);
         whole += sizes[i];
     }
-    struct zcrp_stats after = stats_of(e->receiver);
+    struct zcrp_stats after = ends_stats(e->receiver);
     return after.bytes_copied_once - before.bytes_copied_once >= whole - whole / 100 &&
            after.units_moved == before.units_moved;
 }
@@ -69,7 +61,7 @@ TEST(memory__one_copy)
     for (int i = 0; i < 10 && !once; i++)
         once = goes_once(&e);
     ck_assert(once);
-    ck_assert_uint_eq(stats_of(e.sender).memory_refused, ZCRP_MEMORY_FINE);
+    ck_assert_uint_eq(ends_stats(e.sender).memory_refused, ZCRP_MEMORY_FINE);
     ends_close(&e);
 }
 
@@ -87,7 +79,7 @@ TEST(memory__a_trace_is_shown_what_was_copied)
     struct ends e = ends_open_at(&sockets, NULL, &traced);
 
     meet(&e);
-    ck_assert_uint_eq(atomic_load(&copied), stats_of(e.receiver).bytes_copied_once);
+    ck_assert_uint_eq(atomic_load(&copied), ends_stats(e.receiver).bytes_copied_once);
     ends_close(&e);
 }
 
@@ -99,9 +91,9 @@ TEST(memory__is_off, .rows = 2)
 
     for (uint64_t i = 0; i < MANY; i++)
         ends_move(&e, 100000, i);
-    ck_assert_uint_eq(stats_of(e.receiver).bytes_copied_once, 0);
+    ck_assert_uint_eq(ends_stats(e.receiver).bytes_copied_once, 0);
     if (_i == 1)
-        ck_assert_uint_eq(stats_of(e.sender).memory_refused, ZCRP_MEMORY_ELSEWHERE);
+        ck_assert_uint_eq(ends_stats(e.sender).memory_refused, ZCRP_MEMORY_ELSEWHERE);
     ends_close(&e);
 }
 
@@ -140,7 +132,7 @@ TEST(memory__is_required_by_a_listener, .rows = 2)
     } else {
         for (uint64_t i = 0; i < MANY; i++)
             house_pass(b.here, b.there, 100000, i);
-        ck_assert_uint_ge(stats_of(zcrp_connection_receiver(b.there)).bytes_copied_once,
+        ck_assert_uint_ge(ends_stats(zcrp_connection_receiver(b.there)).bytes_copied_once,
                           MANY * 100000);
     }
     house_part(&b);
@@ -199,7 +191,7 @@ TEST(memory__taken_back_beside_a_stopped_receiver)
         ck_assert_int_eq(zcrp_submit(e, m, ENDS_PEER_BYTES), 0);
         ck_assert_int_eq(ends_wait(m), ZCRP_OK);
     }
-    ck_assert_uint_gt(stats_of(e).bytes_copied_once, 0);
+    ck_assert_uint_gt(ends_stats(e).bytes_copied_once, 0);
     ck_assert_int_eq(kill(child, SIGSTOP), 0);
     for (int i = 0; i < 3; i++) {
         int64_t began = ends_now_ns();
@@ -242,12 +234,12 @@ TEST(memory__wait_keeps_its_limit)
     }
     for (int code = ZCRP_ERROR_TIMEOUT; code == ZCRP_ERROR_TIMEOUT;) {
         usleep(2000); /* whoever stays away leaves the socket to the library */
-        uint64_t before = stats_of(e).bytes_copied_once;
+        uint64_t before = ends_stats(e).bytes_copied_once;
         code = zcrp_wait_for(m[ROWS(m) - 1], ENDS_MILLISECOND);
-        ck_assert_uint_lt(stats_of(e).bytes_copied_once - before, half);
+        ck_assert_uint_lt(ends_stats(e).bytes_copied_once - before, half);
         ck_assert(code == ZCRP_ERROR_TIMEOUT || code == ZCRP_OK);
     }
-    ck_assert_uint_gt(stats_of(e).bytes_copied_once, 0);
+    ck_assert_uint_gt(ends_stats(e).bytes_copied_once, 0);
     ck_assert_int_eq(zcrp_close(e), 0);
     for (int i = 0; i < ROWS(m); i++)
         zcrp_free_msg(m[i]);
@@ -309,7 +301,7 @@ TEST(memory__peer_dies, .rows = 2)
     int code = ZCRP_OK;
 
     ck_assert_int_eq(ends_open_role(&e, &sockets, is_sender, &readable), 0);
-    for (int i = 0; i < MANY || stats_of(e).bytes_copied_once == 0; i++) {
+    for (int i = 0; i < MANY || ends_stats(e).bytes_copied_once == 0; i++) {
         ck_assert_int_lt(i, CROWD);
         ck_assert_int_eq(zcrp_submit(e, m, ENDS_PEER_BYTES), 0);
         ck_assert_int_eq(ends_wait(m), ZCRP_OK);

@@ -18,20 +18,12 @@ static void setup(void)
 
 FIXTURE(setup, NULL)
 
-static struct zcrp_stats stats_of(struct zcrp_entity *e)
-{
-    struct zcrp_stats s;
-
-    ck_assert_int_eq(zcrp_stats(e, &s), 0);
-    return s;
-}
-
 /* Messages until one has crossed as a whole: whoever does so has met. */
 static void meet(const struct ends *e)
 {
-    for (uint64_t i = 0; i < MEETINGS && stats_of(e->receiver).messages_whole == 0; i++)
+    for (uint64_t i = 0; i < MEETINGS && ends_stats(e->receiver).messages_whole == 0; i++)
         ends_move(e, LARGE * (i % 2), i);
-    ck_assert_uint_gt(stats_of(e->receiver).messages_whole, 0);
+    ck_assert_uint_gt(ends_stats(e->receiver).messages_whole, 0);
 }
 
 static struct ends open_and_meet(void)
@@ -47,7 +39,7 @@ static struct ends open_and_meet(void)
 static uint64_t move_many(const struct ends *e, const nlong *sizes, uint32_t count)
 {
     struct zcrp_msg *in[MANY], *out[MANY];
-    uint64_t before = stats_of(e->receiver).messages_whole;
+    uint64_t before = ends_stats(e->receiver).messages_whole;
 
     for (uint32_t i = 0; i < MANY; i++) {
         nlong size = sizes[i % count];
@@ -62,7 +54,7 @@ static uint64_t move_many(const struct ends *e, const nlong *sizes, uint32_t cou
             ck_assert(((uint8_t *)in[i]->buffer)[k] == 0xEE || ((uint8_t *)in[i]->buffer)[k] == 0);
         ends_finish(in[i], out[i], sizes[i % count], i);
     }
-    return stats_of(e->receiver).messages_whole - before;
+    return ends_stats(e->receiver).messages_whole - before;
 }
 
 /* A process that waits long for a processor has some of them sent in units. */
@@ -70,11 +62,11 @@ TEST(whole__small_messages_are)
 {
     static const nlong sizes[] = {64, 0, 1, 1000, LARGEST_WHOLE};
     struct ends e = open_and_meet();
-    struct zcrp_stats before = stats_of(e.sender);
+    struct zcrp_stats before = ends_stats(e.sender);
 
     uint64_t wholes = move_many(&e, sizes, ROWS(sizes));
     ck_assert_uint_ge(wholes, MANY / 2);
-    struct zcrp_stats after = stats_of(e.sender);
+    struct zcrp_stats after = ends_stats(e.sender);
     ck_assert_uint_ge(after.messages_whole - before.messages_whole, wholes);
     ck_assert_uint_le(after.units - before.units, MANY / 2);
     ck_assert_uint_eq(after.messages - before.messages, MANY);
@@ -105,7 +97,7 @@ static void count(struct zcrp_entity *sender, struct zcrp_msg *out[FEW])
 {
     for (int looks = 0; zcrp_error(out[FEW - 1]) == ZCRP_ERROR_BUSY; looks++) {
         ck_assert_int_lt(looks, 1000000);
-        ck_assert_uint_eq(stats_of(sender).messages_failed, 0);
+        ck_assert_uint_eq(ends_stats(sender).messages_failed, 0);
     }
 }
 
@@ -169,7 +161,7 @@ TEST(whole__from_and_to_what_the_user_brought, .rows = 3)
 {
     static uint8_t here[LARGEST_WHOLE], there[LARGEST_WHOLE];
     struct ends e = open_and_meet();
-    uint64_t before = stats_of(e.sender).messages_whole;
+    uint64_t before = ends_stats(e.sender).messages_whole;
 
     for (uint64_t i = 0; i < MANY; i++) {
         nlong size = i % 3 == 0 ? 64 : i % 3 == 1 ? LARGEST_WHOLE : 0;
@@ -178,7 +170,7 @@ TEST(whole__from_and_to_what_the_user_brought, .rows = 3)
         ends_submit(&e, in, out, size);
         ends_finish(in, out, size, i);
     }
-    ck_assert_uint_ge(stats_of(e.sender).messages_whole - before, MANY / 2);
+    ck_assert_uint_ge(ends_stats(e.sender).messages_whole - before, MANY / 2);
     ends_close(&e);
 }
 
@@ -350,14 +342,14 @@ static uint64_t meet_child(struct zcrp_entity *e, int done)
 {
     uint64_t sent = 0;
 
-    for (; sent < MEETINGS && stats_of(e).messages_whole < 5; sent++) {
+    for (; sent < MEETINGS && ends_stats(e).messages_whole < 5; sent++) {
         struct zcrp_msg *m = ends_filled(64, sent);
         ck_assert_int_eq(zcrp_submit(e, m, 64), 0);
         ck_assert_int_eq(ends_wait(m), ZCRP_OK);
         expect_done(done, sent);
         zcrp_free_msg(m);
     }
-    ck_assert_uint_ge(stats_of(e).messages_whole, 5);
+    ck_assert_uint_ge(ends_stats(e).messages_whole, 5);
     return sent;
 }
 
@@ -366,9 +358,9 @@ static void wait_for_units(struct zcrp_entity *e, uint64_t before)
 {
     int64_t began = ends_now_ns();
 
-    while (stats_of(e).units == before && ends_now_ns() - began < 10 * ENDS_SECOND)
+    while (ends_stats(e).units == before && ends_now_ns() - began < 10 * ENDS_SECOND)
         usleep(1000);
-    ck_assert_uint_gt(stats_of(e).units, before);
+    ck_assert_uint_gt(ends_stats(e).units, before);
 }
 
 /* A receiver that is stopped for a while has all messages once, in their order, when it goes on:
@@ -389,7 +381,7 @@ TEST(whole__beside_a_receiver_that_is_stopped)
     ck_assert_int_eq(zcrp_open_sender(&e, sockets.sender, &options), 0);
     uint64_t sent = meet_child(e, done[0]);
     ck_assert_int_eq(kill(child, SIGSTOP), 0);
-    uint64_t units = stats_of(e).units;
+    uint64_t units = ends_stats(e).units;
     for (uint64_t i = 0; i < ROWS(out); i++) {
         out[i] = ends_filled(64, sent + i);
         ck_assert_int_eq(zcrp_submit(e, out[i], 64), 0);

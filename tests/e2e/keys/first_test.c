@@ -2,6 +2,7 @@
  * a caller sends there with the end of its handshake. */
 #include "../../support/crossing.h"
 #include "../../support/ends.h"
+#include "../../support/raw_keys.h"
 #include "../../support/shared_keys.h"
 
 #include <pthread.h>
@@ -361,24 +362,6 @@ TEST(first__restarted, .needs = has_keys)
 }
 
 /* ---- who is not admitted ---- */
-
-static const char mine[] = "-----BEGIN PRIVATE KEY-----\n"
-                           "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
-                           "-----END PRIVATE KEY-----\n";
-static const char wrong[] = "-----BEGIN PRIVATE KEY-----\n"
-                            "MC4CAQAwBQYDK2VwBCIEIEzNCJsopdubKS92nA/5yo/1vahLoLYnwlZFZCd7BNtv\n"
-                            "-----END PRIVATE KEY-----\n";
-static const char mine_fingerprint[] =
-    "06e3fd8fda29bb60ab59557de61edb0aecdb231134be30e75b455f8e1b792fa9";
-
-static struct zcrp_keys *raw(const char *pem)
-{
-    struct zcrp_keys *keys;
-
-    ck_assert_int_eq(zcrp_keys_raw(&keys, pem, strlen(pem)), ZCRP_OK);
-    ck_assert_int_eq(zcrp_keys_pin(keys, mine_fingerprint), ZCRP_OK);
-    return keys;
-}
 
 /* Until so many callers have been refused, and no more: each is counted behind its answer. */
 static void await_refused(const struct place *p, uint64_t count)

@@ -1,6 +1,7 @@
 /* What callers without a good key cost those that have one: a listener's handshakes run in a thread
  * of their own, and those that fail are few for each host. */
 #include "../../support/ends.h"
+#include "../../support/raw_keys.h"
 #include "../../support/shared_keys.h"
 
 #include <arpa/inet.h>
@@ -172,24 +173,6 @@ TEST(strangers__fork_amid_a_handshake, .needs = has_keys)
 }
 
 /* ---- callers with a wrong key, one after the other ---- */
-
-static const char mine[] = "-----BEGIN PRIVATE KEY-----\n"
-                           "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
-                           "-----END PRIVATE KEY-----\n";
-static const char wrong[] = "-----BEGIN PRIVATE KEY-----\n"
-                            "MC4CAQAwBQYDK2VwBCIEIEzNCJsopdubKS92nA/5yo/1vahLoLYnwlZFZCd7BNtv\n"
-                            "-----END PRIVATE KEY-----\n";
-static const char mine_fingerprint[] =
-    "06e3fd8fda29bb60ab59557de61edb0aecdb231134be30e75b455f8e1b792fa9";
-
-static struct zcrp_keys *raw(const char *pem)
-{
-    struct zcrp_keys *keys;
-
-    ck_assert_int_eq(zcrp_keys_raw(&keys, pem, strlen(pem)), ZCRP_OK);
-    ck_assert_int_eq(zcrp_keys_pin(keys, mine_fingerprint), ZCRP_OK);
-    return keys;
-}
 
 struct attacker {
     const struct place *place;

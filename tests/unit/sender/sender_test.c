@@ -229,6 +229,19 @@ TEST(take__waits_for_a_quarter_of_the_window)
     sender_rig_expect_nothing();
 }
 
+/* A sender that has sent a message of a byte, and has a peer with so much room. */
+static void begin_with(const struct sender_config *config, uint32_t capacity)
+{
+    sender_rig_fini();
+    sender_rig_init(config);
+    sender_rig_submit(1);
+    rig.capacity = capacity;
+    sender_rig_pair(2, 5000);
+    sender_rig_expect("0:0+1LA");
+    rig.now += MICROSECOND;
+    sender_rig_ack("0 1");
+}
+
 /* Several calls' worth make a burst, but no more than a quarter of the window, which asks for an
  * answer behind it. One call's worth is enough to go on. */
 TEST(take__bursts_of_several_calls)
@@ -236,14 +249,7 @@ TEST(take__bursts_of_several_calls)
     struct sender_config config = sender_rig_config();
     config.burst_units = 16;
     config.call_bytes = 2 * RIG_UNIT;
-    sender_rig_fini();
-    sender_rig_init(&config);
-    sender_rig_submit(1);
-    rig.capacity = 16 * RIG_UNIT;
-    sender_rig_pair(2, 5000);
-    sender_rig_expect("0:0+1LA");
-    rig.now += MICROSECOND;
-    sender_rig_ack("0 1");
+    begin_with(&config, 16 * RIG_UNIT);
     sender_rig_submit(40 * RIG_DATA);
     sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64A");
     sender_rig_expect("1:256+64 1:320+64 1:384+64 1:448+64A");
@@ -262,14 +268,7 @@ TEST(take__bursts_end_behind_a_cut)
     struct sender_config config = sender_rig_config();
     config.burst_units = 16;
     config.call_bytes = 3 * RIG_UNIT;
-    sender_rig_fini();
-    sender_rig_init(&config);
-    sender_rig_submit(1);
-    rig.capacity = 28 * RIG_UNIT;
-    sender_rig_pair(2, 5000);
-    sender_rig_expect("0:0+1LA");
-    rig.now += MICROSECOND;
-    sender_rig_ack("0 1");
+    begin_with(&config, 28 * RIG_UNIT);
     sender_rig_submit(60 * RIG_DATA);
     sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64 1:256+64 1:320+64");
     sender_rig_expect("1:384+64 1:448+64 1:512+64 1:576+64 1:640+64 1:704+64A");
@@ -281,14 +280,7 @@ TEST(take__all_that_fits_the_window_in_one_burst)
     struct sender_config config = sender_rig_config();
     config.burst_units = 16;
     config.call_bytes = 2 * RIG_UNIT;
-    sender_rig_fini();
-    sender_rig_init(&config);
-    sender_rig_submit(1);
-    rig.capacity = 16 * RIG_UNIT;
-    sender_rig_pair(2, 5000);
-    sender_rig_expect("0:0+1LA");
-    rig.now += MICROSECOND;
-    sender_rig_ack("0 1");
+    begin_with(&config, 16 * RIG_UNIT);
     sender_rig_submit(7 * RIG_DATA);
     sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64 1:256+64 1:320+64 1:384+64LA");
     sender_rig_expect_nothing();
@@ -299,14 +291,7 @@ TEST(take__waits_for_the_receiver_and_the_window_stays)
 {
     struct sender_config config = sender_rig_config();
     config.congestion = CONGESTION_RENO;
-    sender_rig_fini();
-    sender_rig_init(&config);
-    sender_rig_submit(1);
-    rig.capacity = 5 * RIG_UNIT;
-    sender_rig_pair(2, 5000);
-    sender_rig_expect("0:0+1LA");
-    rig.now += MICROSECOND;
-    sender_rig_ack("0 1");
+    begin_with(&config, 5 * RIG_UNIT);
     sender_rig_submit(40 * RIG_DATA);
     sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64A");
     ck_assert(!sender_take(rig.s, rig.now, &rig.burst));
