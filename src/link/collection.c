@@ -54,16 +54,21 @@ int collection_descriptor(struct collection *c)
     return wake_fd(&c->wake);
 }
 
-void collection_put(struct collection *c, struct list ended)
+struct completions *collection_put(struct collection *c, struct list ended)
 {
+    struct completions *queue = NULL;
+
     if (!collection_has_taker(c))
-        return;
+        return NULL;
     completions_lock();
-    for (struct message *m = ended.first; collection_has_taker(c) && m != NULL; m = m->links.next)
-        atomic_store(&m->collection, c);
-    if (collection_has_taker(c))
+    if (collection_has_taker(c)) {
+        for (struct message *m = ended.first; m != NULL; m = m->links.next)
+            atomic_store_explicit(&m->collection, c, memory_order_relaxed);
         list_append(&c->ended, ended);
+        queue = place_note_locked(&c->place, FACT_ENDED);
+    }
     completions_unlock();
+    return queue;
 }
 
 void collection_ring(struct collection *c)
@@ -72,17 +77,29 @@ void collection_ring(struct collection *c)
         wake_signal(&c->wake);
 }
 
-void collection_tell(struct collection *c)
+/* Whoever opens a latch looks afterwards whether one was found closed, and who takes says that it
+ * was, and looks once more: so one of them sees the other. */
+void collection_tell(struct collection *c, struct completions *queue)
 {
     collection_ring(c);
-    place_note(&c->place, FACT_ENDED);
+    completions_ring(queue);
+    if (atomic_load(&c->is_early) && atomic_exchange(&c->is_early, false))
+        place_note(&c->place, FACT_ENDED);
+}
+
+static bool is_early(struct collection *c, const struct message *m)
+{
+    if (!message_is_in_flight(m))
+        return false;
+    atomic_store(&c->is_early, true);
+    return message_is_in_flight(m);
 }
 
 struct message *collection_take_locked(struct collection *c, int *code)
 {
     struct message *m = c->ended.first;
 
-    if (m == NULL || message_is_in_flight(m))
+    if (m == NULL || is_early(c, m))
         return NULL;
     *code = m->code;
     let_go(c, m); /* its owner may free it now */

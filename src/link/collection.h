@@ -24,6 +24,7 @@ struct collection {
     struct wake wake;      /* (k) readable while there is something to collect, or once in vain */
     _Atomic bool is_rung;  /* (a) a ring need not write: saves a system call for each batch */
     _Atomic bool has_more; /* (a) when a message was taken last, there were more */
+    _Atomic bool is_early; /* (a) who takes has found a latch that was to open still */
     struct list ended;     /* (k) */
     struct place place;    /* in a queue */
 };
@@ -44,12 +45,13 @@ static inline bool collection_has_taker(const struct collection *c)
     return atomic_load(&c->is_on) || place_is_in_queue(&c->place);
 }
 
-/* The messages, whose latches are about to open, wait to be taken; nothing if nobody takes any. */
-void collection_put(struct collection *c, struct list ended);
+/* The messages, whose latches are about to open, wait to be taken; nothing if nobody takes any. The
+ * queue to be told, to be given to collection_tell; NULL: none. */
+struct completions *collection_put(struct collection *c, struct list ended);
 
-/* The latches of messages that were put are open: makes the descriptor readable, and tells the
- * queue. */
-void collection_tell(struct collection *c);
+/* The latches of messages that were put are open: makes the descriptor readable, and wakes the
+ * takers of the queue. */
+void collection_tell(struct collection *c, struct completions *queue);
 
 /* Makes the descriptor readable, for something else; nothing if off. */
 void collection_ring(struct collection *c);

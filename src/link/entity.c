@@ -109,10 +109,10 @@ static bool move_backlog_up(struct zcrp_entity *e)
     return any;
 }
 
-/* Messages have ended: wakes those who wait for any of them. */
-static void ring(struct zcrp_entity *e)
+/* Messages have ended: wakes those who wait for any of them, and the takers of a queue. */
+static void ring(struct zcrp_entity *e, struct completions *queue)
 {
-    collection_tell(&e->collection);
+    collection_tell(&e->collection, queue);
     bell_ring();
     lease_wake(&e->link->lease);
 }
@@ -343,9 +343,9 @@ static void tell_ended(struct zcrp_entity *e, struct list ended)
 {
     if (ended.first == NULL)
         return;
-    collection_put(&e->collection, ended);
+    struct completions *queue = collection_put(&e->collection, ended);
     messages_tell(ended);
-    ring(e);
+    ring(e, queue);
 }
 
 static void bring_about(struct effects *x)

@@ -68,6 +68,19 @@ static void leave_wholes(struct zcrp_entity *e)
         channel_wake_peer(e->channels.out);
 }
 
+/* Ends those of the sender's that have arrived, if nothing else is there for it. Locked; true if it
+ * has left the section. */
+static bool leave_reaped(struct zcrp_entity *sender)
+{
+    if (sender == NULL || !transport_has_arrived(sender->transport) ||
+        transport_has_control(sender->transport))
+        return false;
+    sender->link->rx.are_whole = true;
+    ways_reap_wholes(sender);
+    entity_leave_ended(sender);
+    return true;
+}
+
 /* ---- a turn ---- */
 
 /* What the halves of a link have. */
@@ -76,7 +89,7 @@ enum news {
     NEWS_SOME,    /* for its reader, or the socket is to be heard */
     NEWS_ANSWERS, /* for a connection's sender */
     NEWS_PUSH,    /* nothing to receive, but something to push, which is claimed */
-    NEWS_LANDED,  /* messages have landed as a whole, and there may be more */
+    NEWS_LANDED, /* messages have landed as a whole, or were found to have, and there may be more */
 };
 
 /* Without memory the reader hears the socket. While another thread receives nobody knows what it
@@ -165,6 +178,8 @@ static enum news look_at_memory(struct zcrp_entity *e, enum hearing hearing)
         leave_wholes(e);
         return is_deaf ? NEWS_LANDED : NEWS_SOME;
     }
+    if (hearing == HEAR_MEMORY && leave_reaped(e->link->half[MACHINE_SENDER]))
+        return NEWS_LANDED;
     if (hearing == HEAR_MEMORY)
         news = find_news(e);
     mutex_unlock(&e->link->mutex);
@@ -214,17 +229,6 @@ enum arrival rx_turn_in_memory(struct zcrp_entity *e)
     return found;
 }
 
-/* What has arrived of the sender's. Locked; true if it has left the section. */
-static bool leave_reaped(struct zcrp_entity *sender)
-{
-    if (sender == NULL || !transport_has_arrived(sender->transport))
-        return false;
-    sender->link->rx.are_whole = true;
-    ways_reap_wholes(sender);
-    entity_leave_ended(sender);
-    return true;
-}
-
 /* Whoever has taken the lease while this thread copied may have left it to this thread to say in
  * memory that it sleeps. */
 static void look_again(struct zcrp_entity *e)
@@ -244,7 +248,7 @@ bool rx_glance(struct zcrp_entity *e)
     if (is_kept)
         look_for_some(e);
     bool has_landed = is_kept && take_wholes(e);
-    bool has_other = is_kept && !has_landed && (sender != NULL && sender != e) &&
+    bool has_other = is_kept && !has_landed && sender != NULL && sender != e &&
                      transport_has_control(sender->transport);
     bool is_kept_still = lease_state(&e->link->lease) == LEASE_KEPT;
     if (has_landed)

@@ -172,12 +172,16 @@ void queue_abandon_looking(struct zcrp_queue *q)
 
 /* ---- takers ---- */
 
+/* What comes through memory makes no socket readable. So one that is armed stays so, and nobody
+ * would keep the lease: it counts as disarmed. */
 bool queue_take_lease(struct zcrp_queue *q)
 {
     mutex_lock(&q->mutex);
     bool is_ours = lease_take(&q->lease, &q->sockets.wake, clock_now());
     if (is_ours) {
         spinning_begin(&q->spinning, WAITING_FOR_NEXT);
+        if (sockets_are_polled(&q->sockets))
+            (void)lease_on_disarmed(&q->lease);
         atomic_store(&q->sockets.is_users, true);
     }
     mutex_unlock(&q->mutex);

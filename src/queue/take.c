@@ -34,8 +34,12 @@ struct taking {
 
 static void tell(struct taking *t, const struct zcrp_completion *completion)
 {
-    memset(t->out, 0, t->size);
-    memcpy(t->out, completion, t->size < sizeof(*completion) ? t->size : sizeof(*completion));
+    if (t->size == sizeof(*completion)) {
+        memcpy(t->out, completion, sizeof(*completion));
+    } else {
+        memset(t->out, 0, t->size);
+        memcpy(t->out, completion, t->size < sizeof(*completion) ? t->size : sizeof(*completion));
+    }
     t->out += t->size;
     t->left--;
     t->taken++;
@@ -232,8 +236,18 @@ static int look(struct taking *t)
     }
 }
 
+/* Is it another taker's turn to look at the sockets? It need not be exact. */
+static bool is_others_turn(struct zcrp_queue *q)
+{
+    uint32_t glances = atomic_load_explicit(&q->glances, memory_order_relaxed) + 1;
+
+    atomic_store_explicit(&q->glances, glances, memory_order_relaxed);
+    return glances % GLANCES != 0;
+}
+
 /* Glances at memory, which takes no lease, while one is kept for this taker. True if it has told
- * something, or only asks, and looks at the sockets another time. */
+ * something, or only asks, and looks at the sockets another time: which also says that the lease is
+ * to be kept on. */
 static bool glance(struct taking *t)
 {
     struct zcrp_queue *q = t->queue;
@@ -242,7 +256,7 @@ static bool glance(struct taking *t)
         return false;
     if (sockets_glance(&q->sockets))
         tell_all(t);
-    return t->taken > 0 || (t->deadline == 0 && atomic_fetch_add(&q->glances, 1) % GLANCES != 0);
+    return (t->taken > 0 || t->deadline == 0) && is_others_turn(q);
 }
 
 /* Is there more to take than has been received lately? While a program is at what it has, others

@@ -73,9 +73,7 @@ void completions_put_back(struct completions *c, struct place *p, uint32_t facts
         add_ready(c, p);
 }
 
-/* The queue whose takers are to be woken, once the mutex is free; NULL: none. Its memory stays
- * until it was rung. */
-static struct completions *note(struct place *p, uint32_t facts)
+struct completions *place_note_locked(struct place *p, uint32_t facts)
 {
     struct completions *c = atomic_load(&p->in);
 
@@ -91,7 +89,7 @@ static struct completions *note(struct place *p, uint32_t facts)
     return c;
 }
 
-static void ring(struct completions *c)
+void completions_ring(struct completions *c)
 {
     if (c == NULL)
         return;
@@ -127,9 +125,9 @@ void place_note(struct place *p, uint32_t facts)
     if (!place_is_in_queue(p))
         return;
     completions_lock();
-    struct completions *c = note(p, facts);
+    struct completions *c = place_note_locked(p, facts);
     completions_unlock();
-    ring(c);
+    completions_ring(c);
 }
 
 void place_note_callers(struct place *p, uint32_t callers)
@@ -138,9 +136,9 @@ void place_note_callers(struct place *p, uint32_t callers)
         return;
     completions_lock();
     p->callers += callers;
-    struct completions *c = note(p, FACT_CALLER);
+    struct completions *c = place_note_locked(p, FACT_CALLER);
     completions_unlock();
-    ring(c);
+    completions_ring(c);
 }
 
 bool place_leave(struct place *p)

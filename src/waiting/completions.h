@@ -99,7 +99,12 @@ static inline bool place_is_in_queue(const struct place *p)
  * locked. */
 void place_note(struct place *p, uint32_t facts);
 
-/* `callers` more have come. */
+/* The same. Locked, (k): then completions_ring is due for the result, if it is not NULL, once the
+ * mutex is free. The queue stays until then. */
+struct completions *place_note_locked(struct place *p, uint32_t facts);
+void completions_ring(struct completions *c);
+
+/* So many callers more have come. */
 void place_note_callers(struct place *p, uint32_t callers);
 
 /* The place leaves the queue that it is in; what was not taken is told no more. True if it was in

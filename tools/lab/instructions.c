@@ -2,10 +2,11 @@
  * uses them in turns, so that a count means the same on each machine. Run by `make instructions`,
  * under callgrind.
  *
- *      instructions stream|trips memory|udp BYTES MESSAGES
+ *      instructions stream|trips|spins memory|udp BYTES MESSAGES
  *
- * A stream has 64 messages under way. A trip is a message there, and one back. The four functions
- * below are what callgrind shows the parts of. */
+ * A stream has 64 messages under way. A trip is a message there, and one back; the same by two
+ * queues, whose takers spin, if it is `spins`. The four functions below are what callgrind shows
+ * the parts of. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@ enum { DEPTH = 64, SLOWER = 50 };
 
 struct end {
     struct zcrp_connection *connection;
+    struct zcrp_queue *queue; /* NULL: none */
+    int untold;               /* messages that are submitted, and the queue has not told of */
     struct zcrp_msg *in[DEPTH], *out[DEPTH];
 };
 
@@ -88,11 +91,13 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *at, struct itime
 __attribute__((noinline)) static void part_post(struct end *e, int i)
 {
     must(zcrp_submit(zcrp_connection_receiver(e->connection), e->in[i], bytes));
+    e->untold++;
 }
 
 __attribute__((noinline)) static void part_submit(struct end *e, int i)
 {
     must(zcrp_submit(zcrp_connection_sender(e->connection), e->out[i], bytes));
+    e->untold++;
 }
 
 __attribute__((noinline)) static void part_receive(struct end *e, int i)
@@ -103,6 +108,24 @@ __attribute__((noinline)) static void part_receive(struct end *e, int i)
 __attribute__((noinline)) static void part_finish(struct end *e, int i)
 {
     must(zcrp_wait_for(e->out[i], -1));
+}
+
+/* Some of what has ended, if anything has. */
+static void take(struct end *e)
+{
+    struct zcrp_completion told[4];
+    int count = zcrp_queue_take(e->queue, told, 4, 0);
+
+    must(count < 0 ? count : ZCRP_OK);
+    for (int i = 0; i < count; i++)
+        e->untold -= told[i].kind == ZCRP_MESSAGE_ENDED;
+}
+
+/* Until all has ended but so many. */
+__attribute__((noinline)) static void part_receive_by_queue(struct end *e, int untold)
+{
+    while (e->untold > untold)
+        take(e);
 }
 
 /* ---- what is measured ---- */
@@ -142,6 +165,30 @@ static void trips(struct end *from, struct end *to, int messages)
     must(zcrp_cancel(to->in[0]));
 }
 
+/* The caller submits at once when it has the answer, and what it sent before: so does the other. */
+static void spins(struct end *from, struct end *to, int messages)
+{
+    part_post(from, 0);
+    part_post(to, 0);
+    for (int done = 0; done < messages; done += 2) {
+        part_submit(from, 0);
+        part_receive_by_queue(to, 0);
+        part_post(to, 0);
+        part_submit(to, 0);
+        part_receive_by_queue(from, 0);
+        part_post(from, 0);
+        part_receive_by_queue(to, 1);
+    }
+    must(zcrp_cancel(from->in[0]));
+    must(zcrp_cancel(to->in[0]));
+}
+
+static void open_queue(struct end *e)
+{
+    must(zcrp_queue_open(&e->queue));
+    must(zcrp_queue_add_connection(e->queue, e->connection, NULL));
+}
+
 static void open_end(struct end *e, struct zcrp_connection *c)
 {
     e->connection = c;
@@ -154,6 +201,7 @@ static void open_end(struct end *e, struct zcrp_connection *c)
 static void close_end(struct end *e)
 {
     (void)zcrp_connection_close(e->connection);
+    (void)zcrp_queue_close(e->queue);
     for (int i = 0; i < DEPTH; i++) {
         zcrp_free_msg(e->in[i]);
         zcrp_free_msg(e->out[i]);
@@ -174,7 +222,7 @@ int main(int argc, char **argv)
     struct zcrp_options options = {0};
     struct zcrp_listener *listener;
     struct zcrp_connection *caller, *called;
-    struct end from, to;
+    struct end from = {.queue = NULL}, to = from;
     char port[8];
 
     if (argc != 5)
@@ -188,7 +236,13 @@ int main(int argc, char **argv)
     must(zcrp_accept(listener, &called, -1));
     open_end(&from, caller);
     open_end(&to, called);
-    (argv[1][0] == 's' ? stream : trips)(&from, &to, messages);
+    if (strcmp(argv[1], "spins") == 0) {
+        open_queue(&from);
+        open_queue(&to);
+        spins(&from, &to, messages);
+    } else {
+        (argv[1][0] == 's' ? stream : trips)(&from, &to, messages);
+    }
     show(&from);
     close_end(&from);
     close_end(&to);

@@ -21,7 +21,7 @@ static void put(int i)
 
     message_begin(message, NULL, 0, 0);
     message_decide(message, ZCRP_OK, 0);
-    collection_put(&collection, (struct list){.first = message, .last = message});
+    (void)collection_put(&collection, (struct list){.first = message, .last = message});
 }
 
 static void end(int i)
@@ -140,10 +140,56 @@ TEST(collection_put__several)
         message_decide(message_of(m[i]), ZCRP_OK, 0);
         list_add(&ended, message_of(m[i]));
     }
-    collection_put(&collection, ended);
+    (void)collection_put(&collection, ended);
     messages_tell(ended);
     ck_assert_ptr_null(collection_take(&collection));
     end(0);
     for (int i = 0; i < 3; i++)
         ck_assert_ptr_eq(collection_take(&collection), message_of(m[i]));
+}
+
+/* ---- in a queue ---- */
+
+static void count(void *rings)
+{
+    ++*(int *)rings;
+}
+
+static struct message *take_for_queue(struct completions *queue)
+{
+    completions_lock();
+    struct message *taken = collection_take_locked(&collection);
+    if (taken == NULL)
+        completions_put_back(queue, &collection.place, 0); /* it will be told of */
+    completions_unlock();
+    return taken;
+}
+
+TEST(collection_tell__who_took_too_early_is_told)
+{
+    struct message *message = message_of(m[0]);
+    const struct list ended = {.first = message, .last = message};
+    struct completions queue;
+    int rings = 0;
+
+    completions_init(&queue, count, &rings, NULL);
+    ck_assert(completions_add(&queue, &collection.place, &(struct place){.context = NULL}));
+    message_begin(message, NULL, 0, 0);
+    message_decide(message, ZCRP_OK, 0);
+    struct completions *told = collection_put(&collection, ended);
+    ck_assert_ptr_eq(told, &queue);
+    ck_assert(completions_are_ready(&queue));
+    ck_assert_ptr_null(take_for_queue(&queue));
+    ck_assert(!completions_are_ready(&queue));
+    messages_tell(ended);
+    collection_tell(&collection, told);
+    ck_assert(completions_are_ready(&queue));
+    ck_assert_int_eq(rings, 2);
+    ck_assert_ptr_eq(take_for_queue(&queue), message);
+
+    ck_assert(!atomic_load(&collection.is_early));
+    completions_lock();
+    (void)place_leave(&collection.place);
+    completions_unlock();
+    completions_fini(&queue);
 }
