@@ -21,9 +21,9 @@ struct side {
     struct condition unused;    /* while CLOSING: users has come to 0 */
 };
 
-static struct mutex mutex = {.handle = PTHREAD_MUTEX_INITIALIZER};
-static struct side sending = {.unused = {PTHREAD_COND_INITIALIZER}};
-static struct side receiving = {.unused = {PTHREAD_COND_INITIALIZER}};
+static struct mutex mutex;
+static struct side sending;
+static struct side receiving;
 
 /* ---- a side ---- */
 

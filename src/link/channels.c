@@ -14,7 +14,7 @@
 
 /* ---- the registry ---- */
 
-static struct mutex mutex = {.handle = PTHREAD_MUTEX_INITIALIZER};
+static struct mutex mutex;
 static struct channels *first;
 
 static bool has_socket(const struct channels *c, uint64_t cookie)

@@ -53,9 +53,19 @@ bool futex_wait_either(const _Atomic uint32_t *word, uint32_t value, const _Atom
     return result >= 0 || errno != ETIMEDOUT;
 }
 
+static void wake(const _Atomic uint32_t *word, int most)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, most, NULL, NULL, 0);
+}
+
 void futex_wake_all(const _Atomic uint32_t *word)
 {
-    (void)syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0);
+    wake(word, INT_MAX);
+}
+
+void futex_wake_one(const _Atomic uint32_t *word)
+{
+    wake(word, 1);
 }
 
 static struct timespec left_until(instant deadline)

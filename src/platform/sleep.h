@@ -23,10 +23,23 @@ bool futex_wait_either(const _Atomic uint32_t *word, uint32_t value, const _Atom
 /* Wakes all who sleep on the word. Only the address is used: the memory may be gone already. */
 void futex_wake_all(const _Atomic uint32_t *word);
 
+/* The same, but one of them. */
+void futex_wake_one(const _Atomic uint32_t *word);
+
 /* Waits until one of the descriptors is ready (their `revents` say for what) or until the deadline
  * (NEVER: no limit; one in the past only asks). The number of ready ones, 0 after the deadline, or
  * the system's negative error number (-ENOMEM). Signals do not end the wait. */
 __attribute__((warn_unused_result)) int ready_wait(struct pollfd *set, nfds_t count,
                                                    instant deadline);
+
+/* Tells the processor that this is a loop of waiting, and to leave the core to its sibling. */
+static inline void processor_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
 
 #endif

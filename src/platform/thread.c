@@ -1,9 +1,9 @@
 #include "thread.h"
 
 #include "core/check.h"
+#include "sleep.h"
 #include "system.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,6 +45,28 @@ void thread_leave(struct thread *t)
     CHECK(pthread_detach(t->handle) == 0);
 }
 
+/* ---- the mutex ----
+ *
+ * The thread sanitizer finds threads that take two mutexes in opposite orders, if it is told of
+ * them. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define IS_WATCHED
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define IS_WATCHED
+#endif
+#ifdef IS_WATCHED
+#include <sanitizer/tsan_interface.h>
+#else
+#define __tsan_mutex_pre_lock(m, flags) ((void)(m))
+#define __tsan_mutex_post_lock(m, flags, recursion) ((void)(m))
+#define __tsan_mutex_pre_unlock(m, flags) ((void)(m))
+#define __tsan_mutex_post_unlock(m, flags) ((void)(m))
+#endif
+
+enum { LOOKS = 16 }; /* at a mutex that another thread holds, before this one sleeps */
+
 /* Not a variable of the thread's: that is a call of the linker's in a shared library. */
 static const void *self(void)
 {
@@ -58,25 +80,56 @@ static void set_holder(struct mutex *m, const void *holder)
 
 void mutex_init(struct mutex *m)
 {
-    CHECK(pthread_mutex_init(&m->handle, NULL) == 0);
+    atomic_init(&m->state, MUTEX_FREE);
     set_holder(m, NULL);
 }
 
 void mutex_fini(struct mutex *m)
 {
-    CHECK(pthread_mutex_destroy(&m->handle) == 0);
+    CHECK(atomic_load_explicit(&m->state, memory_order_relaxed) == MUTEX_FREE);
+}
+
+static bool try_lock(struct mutex *m)
+{
+    uint32_t state = MUTEX_FREE;
+
+    return atomic_compare_exchange_strong_explicit(&m->state, &state, MUTEX_HELD,
+                                                   memory_order_acquire, memory_order_relaxed);
+}
+
+/* Sections are short. Whoever has slept cannot know whether others still do, so it takes the mutex
+ * as one that is wanted. */
+__attribute__((noinline)) static void lock_later(struct mutex *m)
+{
+    CHECK(!mutex_is_held(m));
+    for (int i = 0; i < LOOKS; i++) {
+        if (try_lock(m))
+            return;
+        processor_relax();
+    }
+    while (atomic_exchange_explicit(&m->state, MUTEX_WANTED, memory_order_acquire) != MUTEX_FREE)
+        (void)futex_wait(&m->state, MUTEX_WANTED, NEVER);
 }
 
 void mutex_lock(struct mutex *m)
 {
-    CHECK(pthread_mutex_lock(&m->handle) == 0);
+    __tsan_mutex_pre_lock(m, 0);
+    if (!try_lock(m))
+        lock_later(m);
     set_holder(m, self());
+    __tsan_mutex_post_lock(m, 0, 0);
 }
 
+/* The mutex may be gone once it is free: only its address is used. */
 void mutex_unlock(struct mutex *m)
 {
+    (void)__tsan_mutex_pre_unlock(m, 0);
     set_holder(m, NULL);
-    CHECK(pthread_mutex_unlock(&m->handle) == 0);
+    uint32_t state = atomic_exchange_explicit(&m->state, MUTEX_FREE, memory_order_release);
+    CHECK(state != MUTEX_FREE);
+    if (state == MUTEX_WANTED)
+        futex_wake_one(&m->state);
+    __tsan_mutex_post_unlock(m, 0);
 }
 
 bool mutex_is_held(const struct mutex *m)
@@ -84,40 +137,42 @@ bool mutex_is_held(const struct mutex *m)
     return atomic_load_explicit(&m->holder, memory_order_relaxed) == self();
 }
 
+/* ---- the condition ---- */
+
 void condition_init(struct condition *c)
 {
-    pthread_condattr_t attributes;
-
-    CHECK(pthread_condattr_init(&attributes) == 0);
-    CHECK(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(&c->handle, &attributes) == 0);
-    CHECK(pthread_condattr_destroy(&attributes) == 0);
+    *c = (struct condition){.signals = 0};
 }
 
 void condition_fini(struct condition *c)
 {
-    CHECK(pthread_cond_destroy(&c->handle) == 0);
+    CHECK(atomic_load(&c->waiters) == 0);
 }
 
+/* A waiter counts itself before it sleeps, and whoever signals counts that before it looks for
+ * waiters: so one of them sees the other. */
 bool condition_wait(struct condition *c, struct mutex *m, instant deadline)
 {
-    struct timespec until = clock_timespec(deadline);
+    uint32_t seen = atomic_load(&c->signals);
 
-    set_holder(m, NULL);
-    int error = deadline == NEVER ? pthread_cond_wait(&c->handle, &m->handle)
-                                  : pthread_cond_timedwait(&c->handle, &m->handle, &until);
-
-    set_holder(m, self());
-    CHECK(error == 0 || error == ETIMEDOUT);
-    return error == 0;
+    atomic_fetch_add(&c->waiters, 1);
+    mutex_unlock(m);
+    bool in_time = futex_wait(&c->signals, seen, deadline);
+    mutex_lock(m);
+    atomic_fetch_sub(&c->waiters, 1);
+    return in_time;
 }
 
 void condition_signal(struct condition *c)
 {
-    CHECK(pthread_cond_signal(&c->handle) == 0);
+    atomic_fetch_add(&c->signals, 1);
+    if (atomic_load(&c->waiters) > 0)
+        futex_wake_one(&c->signals);
 }
 
 void condition_broadcast(struct condition *c)
 {
-    CHECK(pthread_cond_broadcast(&c->handle) == 0);
+    atomic_fetch_add(&c->signals, 1);
+    if (atomic_load(&c->waiters) > 0)
+        futex_wake_all(&c->signals);
 }

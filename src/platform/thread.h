@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { THREAD_NAME_MAX = 15 }; /* characters; the kernel keeps no more */
 
@@ -38,11 +39,14 @@ void thread_join(struct thread *t);
 void thread_leave(struct thread *t);
 
 /* Mutual exclusion. Not recursive. A lock waits without limit, so nothing holds a mutex over a
- * system call, a wait, or user code. */
+ * system call, a wait, or user code. One that nobody else wants costs one exchange to lock, and one
+ * to unlock. All zero: nobody holds it. */
 struct mutex {
-    pthread_mutex_t handle;
+    _Atomic uint32_t state;       /* (a) enum mutex_state; a futex */
     _Atomic(const void *) holder; /* (a) a thread; NULL: nobody */
 };
+
+enum mutex_state { MUTEX_FREE, MUTEX_HELD, MUTEX_WANTED /* others sleep */ };
 
 void mutex_init(struct mutex *m);
 void mutex_fini(struct mutex *m); /* nobody holds it */
@@ -55,7 +59,8 @@ bool mutex_is_held(const struct mutex *m);
 
 /* Waiting for a change of what a mutex guards, with a deadline on the monotonic clock. */
 struct condition {
-    pthread_cond_t handle;
+    _Atomic uint32_t signals; /* (a) so far; a futex */
+    _Atomic uint32_t waiters; /* (a) */
 };
 
 void condition_init(struct condition *c);

@@ -27,22 +27,12 @@ bool latch_is_open(const struct latch *latch)
     return atomic_load(&latch->state) == LATCH_OPEN;
 }
 
-/* Tells the processor that this is a loop of waiting, and to leave the core to its sibling. */
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 static bool spins_open(const struct latch *latch, instant end)
 {
     do {
         if (latch_is_open(latch))
             return true;
-        relax();
+        processor_relax();
     } while (clock_now() < end);
     return latch_is_open(latch);
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Letters: (m) the mutex. */
-static struct mutex mutex = {.handle = PTHREAD_MUTEX_INITIALIZER};
+static struct mutex mutex;
 static struct {
     struct board_file *file;       /* (m) mapped; NULL: there is no board */
     int folder, fd;                /* (m) */

@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-static struct mutex places = {.handle = PTHREAD_MUTEX_INITIALIZER};
+static struct mutex places;
 
 void completions_lock(void)
 {

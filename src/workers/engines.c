@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Starting and ending threads, rare and slow, is one at a time. */
-static struct mutex lifecycle = {.handle = PTHREAD_MUTEX_INITIALIZER};
+static struct mutex lifecycle;
 static struct engine *engines[2][ENGINES_MOST]; /* under `lifecycle` */
 
 /* ---- starting and ending; within `lifecycle` ---- */

@@ -10,7 +10,7 @@ enum {
     MAIL_BYTES = 1 << 16,
 };
 
-static struct mutex mutex = {.handle = PTHREAD_MUTEX_INITIALIZER};
+static struct mutex mutex;
 static struct workspace *unused, *made; /* under the mutex */
 static uint32_t count, users;           /* of those made, of entities; under the mutex */
 

@@ -81,3 +81,14 @@ TEST(futex_wake_all__all)
     assert_int_equal(last.operation, FUTEX_WAKE | FUTEX_PRIVATE_FLAG);
     assert_int_equal(last.value, INT_MAX);
 }
+
+TEST(futex_wake_one__one)
+{
+    _Atomic uint32_t word = 0;
+
+    will_return(__wrap_syscall, 1);
+    futex_wake_one(&word);
+    assert_ptr_equal(last.word, &word);
+    assert_int_equal(last.operation, FUTEX_WAKE | FUTEX_PRIVATE_FLAG);
+    assert_int_equal(last.value, 1);
+}

@@ -4,6 +4,9 @@
 
 #include "../../support/suite.h"
 
+#include <poll.h>
+#include <signal.h>
+
 enum { ROUNDS = 1000 };
 
 /* A ball that two threads throw to each other: whoever's turn it is counts. */
@@ -94,6 +97,48 @@ TEST(condition_wait__deadline)
     ck_assert(!condition_wait(&game.changed, &game.mutex, 0));
     ck_assert(!condition_wait(&game.changed, &game.mutex, INT64_MIN));
     mutex_unlock(&game.mutex);
+}
+
+/* ---- several who want a mutex ---- */
+
+static void count(void *counter)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        mutex_lock(&game.mutex);
+        ++*(volatile int *)counter;
+        if (i % 100 == 0) /* others sleep meanwhile */
+            (void)poll(NULL, 0, 1);
+        mutex_unlock(&game.mutex);
+    }
+}
+
+TEST(mutex_lock__one_at_a_time)
+{
+    struct thread other[3];
+    volatile int counter = 0;
+
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(thread_start(&other[i], "zcrp-test", count, (void *)&counter), 0);
+    for (int i = 0; i < 3; i++)
+        thread_join(&other[i]);
+    ck_assert_int_eq(counter, 3 * ROUNDS);
+}
+
+TEST(mutex_lock__twice_by_one_thread, .signal = SIGABRT)
+{
+    mutex_lock(&game.mutex);
+    mutex_lock(&game.mutex);
+}
+
+TEST(mutex_unlock__nobody_holds_it, .signal = SIGABRT)
+{
+    mutex_unlock(&game.mutex);
+}
+
+TEST(mutex_fini__held, .signal = SIGABRT)
+{
+    mutex_lock(&game.mutex);
+    mutex_fini(&game.mutex);
 }
 
 /* ---- who holds a mutex ---- */
