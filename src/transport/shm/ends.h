@@ -54,7 +54,8 @@ struct shm_writer {
     _Atomic bool may_push;       /* the kernel lets it */
     _Atomic instant still_since; /* when it was first seen that the receiver read nothing more of
                                     what there is; NEVER: it has read since, or there is nothing */
-    struct ring_writer ring;     /* its records are touched as they are used */
+    struct ring_record *records; /* (c) for the ring; touched as they are used */
+    struct ring_writer ring;
 };
 
 /* A receiver. */

@@ -120,7 +120,7 @@ static enum shm_refusal share_page(struct shm *n)
 
     n->page = memfd >= 0 && shared_file_seal(memfd, 0) ? map(memfd) : NULL;
     if (n->page != NULL) {
-        ring_writer_init(&n->out->ring, &n->page->ring);
+        ring_writer_init(&n->out->ring, &n->page->ring, n->out->records);
         n->out->control.ring = &n->page->control;
         n->out->still_since = NEVER;
         atomic_store(&n->page->ring.is_asleep, 1); /* until they look for the first time */

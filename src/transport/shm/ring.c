@@ -25,12 +25,15 @@ static void store(_Atomic uint32_t *word, uint32_t value)
 
 static struct ring_record *record_of(struct ring_writer *w, uint64_t number)
 {
-    return &w->record[number % RING_NOTES];
+    uint64_t i = number % RING_NOTES;
+
+    return i < RING_NEAR ? &w->near[i] : &w->far[i - RING_NEAR];
 }
 
-void ring_writer_init(struct ring_writer *w, struct ring *ring)
+void ring_writer_init(struct ring_writer *w, struct ring *ring, struct ring_record *far)
 {
     w->ring = ring;
+    w->far = far;
     atomic_init(&w->head, 0);
     atomic_init(&w->reaped, 0);
     w->wholes = 0;
@@ -119,7 +122,7 @@ bool ring_has_whole_to_reap(const struct ring_writer *w)
 {
     uint64_t number = atomic_load(&w->reaped);
 
-    if (w->wholes == 0 || !w->record[number % RING_NOTES].is_whole)
+    if (w->wholes == 0 || !record_of((struct ring_writer *)w, number)->is_whole)
         return false;
     uint32_t state = atomic_load(&slot_at(w->ring, number)->state);
     return number != atomic_load(&w->head) && state != RING_OFFERED && state != RING_REVOKED;

@@ -102,16 +102,21 @@ struct ring_record {
     bool is_pinned;
 };
 
+/* The first records lie beside the writer, the others in memory that is touched as they are used.
+ */
+enum { RING_NEAR = 16, RING_FAR = RING_NOTES - RING_NEAR };
+
 struct ring_writer {
     struct ring *ring;
     _Atomic uint64_t head;   /* notes offered, */
     _Atomic uint64_t reaped; /* and of those, that the reader is done with, as is known */
     uint32_t wholes;         /* notes of whole messages that were not reaped; whoever offers such a
                                 one is the only one that reaps meanwhile */
-    struct ring_record record[RING_NOTES];
+    struct ring_record near[RING_NEAR];
+    struct ring_record *far; /* RING_FAR of them; the caller's */
 };
 
-void ring_writer_init(struct ring_writer *w, struct ring *ring);
+void ring_writer_init(struct ring_writer *w, struct ring *ring, struct ring_record *far);
 
 /* Is there room for another note, or for `notes`? */
 bool ring_has_room(const struct ring_writer *w);

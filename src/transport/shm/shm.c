@@ -4,6 +4,7 @@
 #include "shared_file.h"
 
 #include <sodium/utils.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,10 +14,18 @@ static size_t bytes_of(bool is_sender)
            (is_sender ? sizeof(struct shm_writer) : sizeof(struct shm_reader));
 }
 
-/* In one piece, by a thread that has no heap yet. */
+static const size_t records_bytes = RING_FAR * sizeof(struct ring_record);
+
+static bool reserve_records(struct shm_writer *out)
+{
+    out->records = memory_reserve(records_bytes);
+    return out->records != NULL;
+}
+
+/* In one piece, which lies beside those of others: idle ones share pages. */
 struct shm *shm_create(bool is_sender, struct channel *units, const struct shm_terms *terms)
 {
-    struct shm *n = memory_reserve(bytes_of(is_sender));
+    struct shm *n = calloc(1, bytes_of(is_sender));
 
     if (n == NULL)
         return NULL;
@@ -25,6 +34,10 @@ struct shm *shm_create(bool is_sender, struct channel *units, const struct shm_t
         n->out = (struct shm_writer *)(n->meeting + 1);
     else
         n->in = (struct shm_reader *)(n->meeting + 1);
+    if (is_sender && !reserve_records(n->out)) {
+        free(n);
+        return NULL;
+    }
     n->pairing = terms->pairing;
     n->units = units;
     n->own = shared_arena_hold(terms->own);
@@ -40,7 +53,9 @@ void shm_free(struct shm *n)
     if (n->in != NULL)
         shared_file_unmap(n->in->arena, n->in->arena_bytes);
     shared_arena_let_go(n->own);
-    memory_release(n, bytes_of(n->out != NULL));
+    if (n->out != NULL)
+        memory_release(n->out->records, records_bytes);
+    free(n);
 }
 
 /* The child has the descriptor, and not what was mapped. */

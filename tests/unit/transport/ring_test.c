@@ -11,12 +11,13 @@ enum { UNIT_BYTES = 1000, STEPS = 100000 };
 
 static struct ring ring;
 static struct ring_writer writer;
+static struct ring_record records[RING_FAR];
 static struct ring_reader reader;
 
 static void setup(void)
 {
     memset(&ring, 0, sizeof(ring));
-    ring_writer_init(&writer, &ring);
+    ring_writer_init(&writer, &ring, records);
     ring_reader_init(&reader, &ring);
 }
 
