@@ -339,7 +339,7 @@ static void find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet
         show_trace(e);
 }
 
-static void tell_ended(struct zcrp_entity *e, struct list ended)
+__attribute__((flatten)) static void tell_ended(struct zcrp_entity *e, struct list ended)
 {
     if (ended.first == NULL)
         return;

@@ -62,7 +62,7 @@ static bool is_wrapped(const struct whole_place *place)
 static bool land_whole(struct zcrp_entity *e, uint64_t *bytes)
 {
     struct whole_arrived w;
-    struct whole_place place;
+    struct whole_place place = {.user = NULL};
 
     if (!transport_whole(e->transport, 0, &w))
         return false;
@@ -87,7 +87,7 @@ struct together {
 static void gather(struct zcrp_entity *e, struct together *t)
 {
     struct whole_arrived *w = t->whole;
-    struct whole_place place;
+    struct whole_place place = {.user = NULL};
 
     t->bytes = t->count = 0;
     for (; t->count < WHOLES_TOGETHER && transport_whole(e->transport, t->count, w); w++) {
@@ -112,7 +112,7 @@ static void land_together(struct zcrp_entity *e, const struct together *t)
     e->link->rx.is_claimed = false;
     receiver_whole_end(e->machine.receiver);
     for (uint32_t i = 0; i < t->count; i++) {
-        struct whole_place place;
+        struct whole_place place = {.user = NULL};
         behind += t->whole[i].size;
         enum whole_use use = place_of(e, &t->whole[i], &place); /* it may be over by now */
         end_whole(e, &t->whole[i], use, &place, copied >= (ssize_t)behind);
@@ -131,7 +131,7 @@ static uint32_t land_wrapped(struct zcrp_entity *e, uint64_t *bytes)
     return t.count;
 }
 
-bool wholes_land(struct zcrp_entity *e)
+__attribute__((flatten)) bool wholes_land(struct zcrp_entity *e)
 {
     uint64_t bytes = 0;
     uint32_t landed = 0;
@@ -152,7 +152,7 @@ static void end_sent(struct zcrp_entity *e, struct message *m)
     end_well(e, m, m != NULL ? m->size : 0);
 }
 
-bool wholes_reap(struct zcrp_entity *e)
+__attribute__((flatten)) bool wholes_reap(struct zcrp_entity *e)
 {
     void *user[WHOLES];
     uint64_t first;
@@ -182,7 +182,7 @@ static bool is_usual(const struct zcrp_entity *e, const struct message *m)
            backlog_is_empty(&e->backlog);
 }
 
-bool wholes_submit(struct zcrp_entity *e, struct message *m, uint64_t size)
+__attribute__((flatten)) bool wholes_submit(struct zcrp_entity *e, struct message *m, uint64_t size)
 {
     struct whole w = {.user = m, .buffer = m->public.buffer, .size = size};
     struct transport *t = e->transport;
@@ -207,7 +207,7 @@ bool wholes_submit(struct zcrp_entity *e, struct message *m, uint64_t size)
 
 /* ---- credit ---- */
 
-bool wholes_post(struct zcrp_entity *e, struct message *m, uint64_t size)
+__attribute__((flatten)) bool wholes_post(struct zcrp_entity *e, struct message *m, uint64_t size)
 {
     struct receiver *r = e->machine.receiver;
     uint64_t in_session, number;
