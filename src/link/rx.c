@@ -51,11 +51,12 @@ static bool take_wholes(struct zcrp_entity *e)
 static void leave_wholes(struct zcrp_entity *e)
 {
     struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
+    struct receiver *r = e->machine.receiver;
     const struct peer_news news = {.is_heard = true, .has_shown = keyed_is_news(e)};
 
     entity_touch(e);
     e->link->rx.are_whole = true;
-    receiver_on_wholes(e->machine.receiver, clock_now());
+    receiver_on_wholes(r, receiver_times_wholes(r) ? clock_now() : clock_tick());
     bool has_news = sender != NULL && receive_tell_news(sender, news);
     if (has_news)
         entity_touch(sender);
@@ -102,6 +103,19 @@ static bool find_news_for(const struct zcrp_entity *e)
            (e->machine.role == MACHINE_SENDER && ways_find_credit(e));
 }
 
+/* What this side has to do although the peer has written nothing: what it was shown before, or may
+ * push, is found by looking at this side's own messages. Locked. */
+static enum news find_own_news(struct zcrp_entity *reader)
+{
+    struct zcrp_entity *sender = reader->link->half[MACHINE_SENDER];
+
+    if (sender != NULL && ways_find_credit(sender))
+        return sender == reader ? NEWS_SOME : NEWS_ANSWERS;
+    if (sender != NULL && transport_claim_push(sender->transport))
+        return NEWS_PUSH;
+    return NEWS_NONE;
+}
+
 /* If there is nothing to receive a waiter that spins looks again at once, and nothing is planned,
  * and nothing told. Locked. */
 static enum news find_news(struct zcrp_entity *reader)
@@ -112,9 +126,7 @@ static enum news find_news(struct zcrp_entity *reader)
         return NEWS_SOME;
     if (sender != NULL && sender != reader && find_news_for(sender))
         return NEWS_ANSWERS;
-    if (sender != NULL && transport_claim_push(sender->transport))
-        return NEWS_PUSH;
-    return NEWS_NONE;
+    return find_own_news(reader);
 }
 
 /* True if something was pushed. */
@@ -149,16 +161,18 @@ static enum arrival reader_turn(struct zcrp_entity *e, struct workspace *w, enum
 }
 
 /* A waiter that spins looks some times while it has the lock: a look takes less time than to free
- * the lock and take it again does. Locked. */
-static void look_for_some(const struct zcrp_entity *e)
+ * the lock and take it again does. False: the peer has written nothing. Locked. */
+static bool look_for_some(const struct zcrp_entity *e)
 {
     const struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
     const struct transport *t = e->transport, *other = sender != NULL ? sender->transport : t;
 
     if (e->link->rx.is_claimed)
-        return;
-    for (int i = 0; i < LOOKS && transport_is_still(t) && transport_is_still(other); i++)
-        continue;
+        return true;
+    for (int i = 0; i < LOOKS; i++)
+        if (!transport_is_still(t) || !transport_is_still(other))
+            return true;
+    return false;
 }
 
 /* Messages that come as a whole land at once. The socket is heard beside them, if it is to be, but
@@ -169,8 +183,11 @@ static enum news look_at_memory(struct zcrp_entity *e, enum hearing hearing)
     enum news news = NEWS_SOME;
 
     mutex_lock(&e->link->mutex);
-    if (hearing == HEAR_MEMORY && transport_is_memory(e->transport))
-        look_for_some(e);
+    if (hearing == HEAR_MEMORY && transport_is_memory(e->transport) && !look_for_some(e)) {
+        news = find_own_news(e);
+        mutex_unlock(&e->link->mutex);
+        return news;
+    }
     bool has_landed = take_wholes(e);
     rx->unheard = has_landed ? rx->unheard + 1 : 0;
     bool is_deaf = hearing == HEAR_MEMORY || rx->unheard % HEARD_EACH != 0;
@@ -245,17 +262,16 @@ bool rx_glance(struct zcrp_entity *e)
     mutex_lock(&e->link->mutex);
     bool is_kept = lease_state(&e->link->lease) == LEASE_KEPT && !e->link->rx.is_claimed &&
                    e->link->rx.are_whole;
-    if (is_kept)
-        look_for_some(e);
-    bool has_landed = is_kept && take_wholes(e);
-    bool has_other = is_kept && !has_landed && sender != NULL && sender != e &&
+    bool has_any = is_kept && look_for_some(e);
+    bool has_landed = has_any && take_wholes(e);
+    bool has_other = has_any && !has_landed && sender != NULL && sender != e &&
                      transport_has_control(sender->transport);
     bool is_kept_still = lease_state(&e->link->lease) == LEASE_KEPT;
     if (has_landed)
         spinning_learn(&e->link->rx.spinning, 0);
     if (has_landed)
         leave_wholes(e);
-    else if (!is_kept || has_other || !leave_reaped(sender))
+    else if (!has_any || has_other || !leave_reaped(sender))
         mutex_unlock(&e->link->mutex);
     if (has_landed && !is_kept_still)
         look_again(e);

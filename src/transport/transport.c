@@ -390,7 +390,9 @@ bool transport_has_control(const struct transport *t)
 
 bool transport_is_still(const struct transport *t)
 {
-    return t->way != WAY_MEMORY || !shm_has_moved(t->shm);
+    if (t->way == WAY_MEMORY)
+        return !shm_has_moved(t->shm);
+    return t->way != WAY_DRAINING;
 }
 
 bool transport_find_news(const struct transport *t)

@@ -340,8 +340,8 @@ size_t transport_answer(struct transport *t, uint8_t *buffer);
 /* Has memory a control datagram for a sender? Locked. */
 bool transport_has_control(const struct transport *t);
 
-/* A look: is there nothing at all in memory for this half? True also without memory. Locked, while
- * nobody receives. */
+/* A look: is there nothing at all in memory for this half? True also without memory; false while
+ * what came by the socket before is to be received. Locked, while nobody receives. */
 bool transport_is_still(const struct transport *t);
 
 /* Finds out whether memory has something for this half, or its socket has to be read; skips revoked

@@ -100,18 +100,22 @@ static void poll_from_now(struct sockets *s, struct sockets_member *m)
 
 static bool hold(struct sockets_member *m)
 {
-    if (m == NULL || m->is_leaving || m->has_turn)
+    if (m == NULL || m->is_leaving || atomic_load(&m->turn) != 0)
         return false;
-    m->has_turn = true;
+    atomic_store_explicit(&m->turn, TURN_RUNS, memory_order_relaxed);
     m->was_armed = false;
     return true;
 }
 
-/* The member may be gone when this returns. */
+/* The turn is over: true if somebody awaits that. The member may be gone when this returns. */
+static bool end_turn(struct sockets_member *m)
+{
+    return atomic_fetch_and(&m->turn, ~(uint32_t)TURN_RUNS) & TURN_IS_AWAITED;
+}
+
 static void release(struct sockets *s, struct sockets_member *m)
 {
-    m->has_turn = false;
-    if (m->is_leaving)
+    if (end_turn(m))
         condition_broadcast(&s->is_left);
 }
 
@@ -202,40 +206,40 @@ static bool is_patience_over(struct sockets_member *m)
     return clock_now() - m->polled_since >= m->patience;
 }
 
-/* True if memory had something. */
+/* A turn that begins under the mutex, and ends without. True if memory had something. */
 static bool glance(struct sockets *s, struct sockets_member *m)
 {
-    if (!hold(m))
-        return false;
-    mutex_unlock(&s->mutex);
     bool any = m->duties->glance(m->client);
     if (any && m->vain > 0) {
         m->vain = 0;
         m->polled_since = clock_now();
     }
-    bool is_over = !any && is_patience_over(m) && m->duties->rest(m->client);
-    mutex_lock(&s->mutex);
-    if (is_over)
+    if (!any && is_patience_over(m) && m->duties->rest(m->client)) {
+        mutex_lock(&s->mutex);
         remove_polled(s, m);
-    release(s, m);
+        release(s, m);
+        mutex_unlock(&s->mutex);
+    } else if (end_turn(m)) {
+        mutex_lock(&s->mutex);
+        condition_broadcast(&s->is_left);
+        mutex_unlock(&s->mutex);
+    }
     return any;
 }
 
-/* Each goes to the end before its turn: so the list may change meanwhile. */
-static bool glance_at_all(struct sockets *s)
+/* The next to be glanced at goes to the end before its turn: so the list may change meanwhile. NULL
+ * if another thread has its turn, or there is none. */
+static struct sockets_member *hold_polled(struct sockets *s)
 {
-    uint32_t left = atomic_load(&s->polled);
-    bool any = false;
-
-    while (left-- > 0 && s->first_polled != NULL) {
-        struct sockets_member *m = s->first_polled;
-        if (s->last_polled != m) {
-            remove_polled(s, m);
-            add_polled(s, m);
-        }
-        any |= glance(s, m);
+    mutex_lock(&s->mutex);
+    struct sockets_member *m = s->first_polled;
+    if (m != NULL && s->last_polled != m) {
+        remove_polled(s, m);
+        add_polled(s, m);
     }
-    return any;
+    bool is_ours = hold(m);
+    mutex_unlock(&s->mutex);
+    return is_ours ? m : NULL;
 }
 
 /* ---- the set ---- */
@@ -306,11 +310,12 @@ static bool is_deaf(struct sockets *s)
 
 bool sockets_glance(struct sockets *s)
 {
-    if (!sockets_are_polled(s))
-        return false;
-    mutex_lock(&s->mutex);
-    bool any = glance_at_all(s);
-    mutex_unlock(&s->mutex);
+    bool any = false;
+
+    for (uint32_t left = atomic_load(&s->polled); left > 0; left--) {
+        struct sockets_member *m = hold_polled(s);
+        any |= m != NULL && glance(s, m);
+    }
     return any;
 }
 
@@ -482,8 +487,9 @@ static void leave(struct sockets *s, struct sockets_member *m)
     m->events = 0;
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, m->fd, NULL);
     deadlines_remove(&s->naps, &m->nap);
-    while (m->has_turn)
+    while (atomic_fetch_or(&m->turn, TURN_IS_AWAITED) & TURN_RUNS)
         (void)condition_wait(&s->is_left, &s->mutex, NEVER);
+    atomic_store(&m->turn, 0);
     remove_polled(s, m);
     forget_held(s, m);
     s->table[m->slot].member = NULL;

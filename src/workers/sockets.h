@@ -41,6 +41,11 @@ struct sockets_duties {
     void (*resume)(void *client);    /* the user does not answer: what is held goes */
 };
 
+enum sockets_turn {
+    TURN_RUNS = 1,
+    TURN_IS_AWAITED = 2, /* its end: whoever ends it tells `is_left` */
+};
+
 /* Letters: (c) while it is in a set; (n) its own mutex; (s) the set's. */
 struct sockets_member {
     struct mutex mutex;
@@ -53,11 +58,11 @@ struct sockets_member {
     int fd;                              /* (c) */
     uint32_t slot;                       /* (c) in the set's table */
     uint32_t events;                     /* (s) that epoll waits for */
-    bool has_turn;                       /* (s) one runs now, */
-    bool was_armed;                      /* (s) and somebody else armed the socket since */
-    bool is_leaving;                     /* (s) no turn begins any more */
-    bool is_polled;                      /* (s) in the list, */
-    instant polled_since;                /* in vain, and how often; of its turn */
+    _Atomic uint32_t turn; /* (a) bits of enum sockets_turn; a turn begins under (s) */
+    bool was_armed;        /* (s) somebody else armed the socket since it began */
+    bool is_leaving;       /* (s) no turn begins any more */
+    bool is_polled;        /* (s) in the list, */
+    instant polled_since;  /* in vain, and how often; of its turn */
     uint32_t vain;
     struct deadline nap;                    /* (s) of `arrive` */
     struct sockets_member *previous, *next; /* (s) of those that are polled */
