@@ -11,8 +11,9 @@ static const duration SLOWEST_REQUEST = SECOND;
 static const duration KEEPALIVE = 5 * SECOND;
 static const duration FIRST_CLOSING = 20 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
-static const duration REQUEST_DELAY = 256 * MILLISECOND; /* of what is posted, at most */
-static const duration CALM = 4 * MILLISECOND;            /* between messages that come calmly */
+static const duration REQUEST_DELAY = 256 * MILLISECOND;  /* of what is posted, at most */
+static const duration REQUEST_GATHERS = 50 * MICROSECOND; /* what is posted in a row */
+static const duration CALM = 4 * MILLISECOND;             /* between messages that come calmly */
 
 enum {
     ACK_DELAY_PART = 8, /* of the round trip */
@@ -63,11 +64,19 @@ static bool is_calm(const struct receiver *r)
            interval >= CALM_TRIPS * t->round_trip;
 }
 
+/* Has the sender used none of the buffers since the last request? Then it is in no need of more. */
+static bool is_unused(const struct receiver *r)
+{
+    return r->timer.oldest == r->messages.base && announced(r) > 0;
+}
+
 bool receiver_timer_is_urgent(const struct receiver *r)
 {
     uint64_t known = announced(r);
     if (is_calm(r))
         return known < unannounced(r);
+    if (is_unused(r) && known > 1)
+        return unannounced(r) >= greater(known, REQUEST_LEAST);
     return known < REQUEST_FEW || unannounced(r) >= known / REQUEST_PART;
 }
 
@@ -123,7 +132,7 @@ static instant request_at(const struct receiver *r)
     if (!is_wanted)
         return NEVER;
     if (is_used_up(r))
-        return r->timer.heard;
+        return is_unused(r) ? r->timer.posted + REQUEST_GATHERS : r->timer.heard;
     instant announced_at = unannounced(r) > 0 ? r->timer.posted + REQUEST_DELAY : NEVER;
     return instant_earlier(instant_earlier(r->timer.request, doubt_at(r)), announced_at);
 }
@@ -300,6 +309,7 @@ void receiver_timer_on_request(struct receiver_timer *t, instant now, const stru
 {
     t->request = now + request_interval(r, t->requests);
     t->requests++;
+    t->oldest = r->messages.base;
     if (is_answered && t->asked == NEVER) {
         t->asked = now;
         t->asked_for = r->messages.next;

@@ -28,6 +28,7 @@ struct receiver_timer {
     instant ack;       /* when an acknowledgement has to go out at the latest; NEVER: no news */
     instant request;   /* when the request is repeated unless something is heard */
     instant posted;    /* when the first message was posted that is not announced */
+    uint64_t oldest;   /* message that was not over when the last request left */
     instant closing;   /* when the close is repeated */
     instant answered;  /* when a hello was last answered */
     uint64_t credit;   /* bytes that acknowledgements may take unasked */
@@ -84,7 +85,8 @@ bool receiver_timer_times_post(const struct receiver *r);
 void receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r);
 
 /* Is what was posted to be announced at once? The sender knows of few messages, or there is much to
- * be announced together. */
+ * be announced together. While the sender uses none of what it knows, which is more than one, more
+ * is announced once it is three times as much: so who posts many in a row needs few requests. */
 bool receiver_timer_is_urgent(const struct receiver *r);
 
 /* Is it to be announced with an acknowledgement? It has waited for an eighth of the time that

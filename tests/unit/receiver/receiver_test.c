@@ -304,16 +304,12 @@ TEST(ack__thins_out_when_nobody_asks)
 
 /* ---- requests ---- */
 
-/* Posts 16 messages, each of which is announced at once, and the sender says that it knows them. */
+/* Posts 16 messages, and the sender says that it knows them. */
 static void announce_few(void)
 {
-    char expected[32];
-    receiver_rig_bind("request");
-    for (uint32_t i = 0; i < 16; i++) {
+    for (uint32_t i = 0; i < 16; i++)
         receiver_rig_post(64);
-        snprintf(expected, sizeof expected, "request 0*%u=64", i + 1);
-        receiver_rig_expect(expected);
-    }
+    receiver_rig_bind("request 0*16=64");
     receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 16});
     receiver_rig_expect_silence();
 }
@@ -339,15 +335,43 @@ TEST(request__few_at_once_and_one_more_after_a_while)
     receiver_rig_expect("request 16*1=256");
 }
 
-/* A quarter of those that the sender knows. */
+/* As many as the sender knows, while it uses none of them. */
 TEST(request__many_at_once)
 {
     announce_few();
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 15; i++)
         receiver_rig_post(128);
     receiver_rig_expect_silence();
     receiver_rig_post(256);
-    receiver_rig_expect("request 16*3=128 19*1=256");
+    receiver_rig_expect("request 16*15=128 31*1=256");
+}
+
+/* The sender knows of one, then of two: the third waits for seven others, but not long. */
+TEST(request__in_a_row)
+{
+    receiver_rig_bind("request");
+    receiver_rig_post(64);
+    receiver_rig_expect("request 0*1=64");
+    receiver_rig_post(64);
+    receiver_rig_expect("request 0*2=64");
+    receiver_rig_post(64);
+    receiver_rig_expect_silence();
+    receiver_rig_wait(50 * MICROSECOND);
+    receiver_rig_expect("request 2*1=64");
+    for (int i = 0; i < 7; i++)
+        receiver_rig_post(64);
+    receiver_rig_expect_silence();
+    receiver_rig_post(64);
+    receiver_rig_expect("request 0*11=64");
+}
+
+/* A sender that has used one may need the next soon. */
+TEST(request__at_once_to_a_sender_that_uses_them)
+{
+    announce_few();
+    arrive(0);
+    receiver_rig_post(64);
+    receiver_rig_expect("request 16*1=64");
 }
 
 /* It has been posted for an eighth of the time that the others have. */
@@ -414,7 +438,8 @@ TEST(request__not_calmly_where_units_get_lost)
     receiver_rig_post(64);
     receiver_rig_expect("request 0*2=64");
     receiver_rig_post(64);
-    receiver_rig_expect("request 0*3=64");
+    receiver_rig_wait(50 * MICROSECOND);
+    receiver_rig_expect("request 2*1=64");
     rig.now += 10 * MILLISECOND;
     receiver_rig_land_unit(receiver_rig_last(1, 1, 0, 64)); /* before message 0 */
     receiver_rig_expect_message(1, 64);
@@ -433,6 +458,7 @@ TEST(request__restates_what_may_be_lost)
     receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 1});
     receiver_rig_post(128);
     receiver_rig_expect("request 1*1=128");
+    arrive(0);
     receiver_rig_post(256);
     receiver_rig_expect("request 1*1=128 2*1=256");
 }
@@ -529,12 +555,14 @@ TEST(round_trip__delays_acknowledgements, .rows = 2)
 /* While the sender knows of many, more are announced together: a quarter of those. */
 TEST(request__more_at_once_if_many_are_known)
 {
-    receiver_rig_start(160, 128);
+    receiver_rig_start(161, 128);
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 64));
+    receiver_rig_expect_message(0, 64);
     for (int i = 0; i < 39; i++)
         receiver_rig_post(128);
     receiver_rig_expect_silence();
     receiver_rig_post(128);
-    receiver_rig_expect("request 160*40=128");
+    receiver_rig_expect("request 161*40=128");
 }
 
 /* What waits to be announced together is not passed over by an answer. */
