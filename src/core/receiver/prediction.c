@@ -38,21 +38,13 @@ static void next_message(struct prediction *walk)
     walk->length = UINT32_MAX;
 }
 
-/* Where this message is taken to end. */
-static uint64_t likely_end(const struct prediction *walk, const struct message_in *message)
-{
-    if (message->is_length_known)
-        return message->length;
-    return walk->usual != 0 && walk->usual < message->size ? walk->usual : message->size;
-}
-
 /* The stretch in `message` at or behind the walk's offset; false if nothing is expected in it. */
 static bool walk_in(struct prediction *walk, const struct messages_in *messages,
                     struct message_in *message, struct stretch *stretch)
 {
     struct interval missing = missing_next(&messages->missing, &message->missing, walk->offset);
     bool is_told = walk->length != UINT32_MAX;
-    uint64_t end = is_told ? missing.first + walk->length : likely_end(walk, message);
+    uint64_t end = is_told ? missing.first + walk->length : prediction_end(walk, message);
     uint64_t last = missing.last < end ? missing.last : end;
     bool is_empty = message->size == 0 || (is_told && walk->length == 0);
     if (!is_empty && missing.first >= last)
@@ -84,6 +76,6 @@ void prediction_advance(struct prediction *walk, const struct stretch *stretch, 
 {
     walk->offset = stretch->offset + bytes;
     walk->length = UINT32_MAX;
-    if (stretch->length == 0 || walk->offset >= stretch->message->size)
+    if (stretch->length == 0 || walk->offset >= prediction_end(walk, stretch->message))
         next_message(walk);
 }

@@ -44,4 +44,25 @@ bool prediction_walk(struct prediction *walk, struct messages_in *messages,
 /* Moves the walk behind the first `bytes` of the stretch that it found. */
 void prediction_advance(struct prediction *walk, const struct stretch *stretch, uint64_t bytes);
 
+/* Where this message is taken to end. */
+static inline uint64_t prediction_end(const struct prediction *walk,
+                                      const struct message_in *message)
+{
+    if (message->is_length_known)
+        return message->length;
+    return walk->usual != 0 && walk->usual < message->size ? walk->usual : message->size;
+}
+
+/* The walk's message, if all of it is missing, and it is taken to be one unit of `unit` bytes, not
+ * 0; else NULL. The walk is at the beginning of a message, and no trailer has told of it. */
+static inline struct message_in *prediction_whole(const struct prediction *walk,
+                                                  struct messages_in *messages, uint32_t unit)
+{
+    struct message_in *message = messages_in_find(messages, walk->message);
+    bool is_whole = message != NULL && message->state == MESSAGE_IN_POSTED &&
+                    message->missing.bytes == message->size &&
+                    prediction_end(walk, message) == unit && unit > 0 && unit <= walk->unit;
+    return is_whole ? message : NULL;
+}
+
 #endif

@@ -65,14 +65,34 @@ static uint64_t offer(struct landing *landing, const struct stretch *stretch, st
     return offered;
 }
 
-static void note_planned(struct receiver *r, uint64_t number)
+/* Messages of these numbers are pointed at; [first, last) is not empty. */
+static void note_planned(struct receiver *r, uint64_t first, uint64_t last)
 {
     struct interval *planned = &r->planned;
     bool is_first = planned->first == planned->last;
-    if (is_first || number < planned->first)
-        planned->first = number;
-    if (is_first || number >= planned->last)
-        planned->last = number + 1;
+    if (is_first || first < planned->first)
+        planned->first = first;
+    if (is_first || last > planned->last)
+        planned->last = last;
+}
+
+/* Offers whole messages that follow on each other, as far as each is taken to be one unit as large
+ * as the first of the opening: this is what a stream of small messages is. The walk is where a
+ * message begins of which nothing is known. */
+static void offer_wholes(struct receiver *r, struct landing *landing, struct prediction *walk,
+                         struct room *room)
+{
+    uint64_t first = walk->message;
+    uint32_t unit = room->unit;
+    struct message_in *message;
+    while (has_room(room, unit) && (message = prediction_whole(walk, &r->messages, unit)) != NULL &&
+           landing_offer(landing, message->buffer, unit)) {
+        message->offered = greater(message->offered, unit);
+        fill_room(room, unit, 1);
+        walk->message++;
+    }
+    if (walk->message > first)
+        note_planned(r, first, walk->message);
 }
 
 /* Plans one opening: pairs until no burst could fill more. */
@@ -83,9 +103,11 @@ static void plan_opening(struct receiver *r, struct landing *landing, struct pre
     struct stretch stretch;
     while (room.pairs > 0 && prediction_walk(walk, &r->messages, &stretch)) {
         uint64_t offered = offer(landing, &stretch, &room);
-        note_planned(r, walk->message);
+        note_planned(r, walk->message, walk->message + 1);
         if (offered > 0 || (stretch.length == 0 && room.pairs > 0))
             prediction_advance(walk, &stretch, offered);
+        if (walk->offset == 0 && walk->length == UINT32_MAX && offered > 0)
+            offer_wholes(r, landing, walk, &room);
     }
 }
 
