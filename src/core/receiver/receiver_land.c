@@ -168,7 +168,7 @@ static void learn(struct receiver *r, const struct arrival *a)
     prediction_learn(&r->prediction, t, a->number, a->range.last - t->length, next);
 }
 
-static void acknowledge(struct receiver *r, instant now, const struct arrival *a)
+void receiver_acknowledge(struct receiver *r, instant now, const struct arrival *a, uint64_t data)
 {
     uint64_t forgotten = r->ack.arrived.forgotten;
     struct ack_order order = receiver_ack_add(&r->ack, now, a->seq + 1 - a->units, a->units);
@@ -176,8 +176,7 @@ static void acknowledge(struct receiver *r, instant now, const struct arrival *a
     r->counters.forgotten += r->ack.arrived.forgotten - forgotten;
     if (order.is_newest)
         learn(r, a);
-    receiver_timer_on_arrived(&r->timer, now, a->units,
-                              a->range.last - a->range.first + a->units * (uint64_t)TRAILER_BYTES,
+    receiver_timer_on_arrived(&r->timer, now, a->units, data + a->units * (uint64_t)TRAILER_BYTES,
                               intervals);
     if ((a->trailer->flags & FLAG_ANSWER) != 0)
         receiver_timer_on_asked(&r->timer, now);
@@ -195,7 +194,7 @@ bool receiver_enter(struct receiver *r, instant now, struct landing *landing, st
     receiver_hear(r, now);
     if (!accept(r, landing, a))
         return false;
-    acknowledge(r, now, a);
+    receiver_acknowledge(r, now, a, a->range.last - a->range.first);
     return true;
 }
 

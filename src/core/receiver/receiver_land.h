@@ -1,6 +1,6 @@
-/* Landing, in three files: a landing and its datagrams (receiver_landed.c), those that are sealed
- * and have to be opened first (receiver_sealed.c), and what becomes of a unit in either case
- * (receiver_land.c). */
+/* Landing, in four files: a landing and its datagrams (receiver_landed.c), those that are sealed
+ * and have to be opened first (receiver_sealed.c), what becomes of a unit in either case
+ * (receiver_land.c), and of small messages that follow on each other (receiver_run.c). */
 #ifndef ZCRP_CORE_RECEIVER_LAND_H
 #define ZCRP_CORE_RECEIVER_LAND_H
 
@@ -50,6 +50,33 @@ bool receiver_row_take(struct landing_row *row, const struct segment *segment);
 /* Enters the row, if one is open, and closes it. */
 void receiver_row_close(struct receiver *r, instant now, struct landing *landing,
                         struct landing_row *row);
+
+/* Acknowledges what the arrival says, of so many bytes of data, and learns from it. */
+void receiver_acknowledge(struct receiver *r, instant now, const struct arrival *a, uint64_t data);
+
+/* A run of small messages, each of which is one unit, as large as the one before: what a stream of
+ * them is. The unit that it begins behind is read in full; the trailers of the others are compared
+ * with what is foreseen. Each message ends when its unit is taken. What is told of all of them
+ * together is told when the run is closed, before anything else happens. */
+struct landing_run {
+    struct trailer_row next;     /* of the unit that continues the run */
+    struct unit_trailer trailer; /* of the one that it begins behind; in the end of the last */
+    uint64_t number;             /* of the message that continues the run */
+    uint64_t size;               /* of the last one's buffer */
+    uint32_t length;             /* bytes of each message; 0: no run is open */
+    uint32_t units;              /* taken */
+    uint32_t marks;              /* those that met congestion */
+    uint64_t seq;                /* of the last */
+};
+
+/* Opens a run behind this unit, which was accepted, if others may follow it. */
+void receiver_run_open(const struct receiver *r, struct landing_run *run, const struct arrival *a);
+
+/* Takes the unit into the run, if that is what continues it, and it lies where its message is. */
+bool receiver_run_take(struct receiver *r, struct landing_run *run, const struct segment *segment);
+
+/* Acknowledges what the run has taken, and closes it. */
+void receiver_run_close(struct receiver *r, instant now, struct landing_run *run);
 
 /* True if the unit can be for its message, as far as is known of that one's length. */
 bool receiver_fits(const struct arrival *a);

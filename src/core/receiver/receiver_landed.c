@@ -76,10 +76,16 @@ void harvest_count(struct harvest *h, const struct segment *segment)
     h->has_ecn |= segment->ecn != LANDING_ECN_NONE;
 }
 
+/* What is being collected: at most one of the two is open. */
+struct collection {
+    struct landing_row row;
+    struct landing_run run;
+};
+
 /* A unit of the pairing; or a hello, a probe, an offer, or nothing. True if it belongs to the
  * pairing. */
 static bool on_datagram(struct receiver *r, instant now, struct landing *landing,
-                        const struct segment *segment, struct landing_row *row)
+                        const struct segment *segment, struct collection *c)
 {
     struct unit_trailer unit;
     enum verdict verdict = unit_trailer_decode(segment->tail, segment->bytes, &unit);
@@ -88,22 +94,30 @@ static bool on_datagram(struct receiver *r, instant now, struct landing *landing
         return receiver_on_other(r, now, landing, segment, verdict);
     }
     struct arrival a = receiver_arrival(r, segment, &unit);
-    if (receiver_row_open(r, row, &a))
+    if (receiver_row_open(r, &c->row, &a))
         return true;
     receiver_note_marks(r, segment->ecn == LANDING_ECN_CONGESTED);
-    receiver_enter(r, now, landing, &a);
+    if (receiver_enter(r, now, landing, &a))
+        receiver_run_open(r, &c->run, &a);
     if (!a.is_in_place || !segment->is_as_planned)
         note_scribbles(r, landing, segment);
     return true;
 }
 
-static bool on_plain(struct receiver *r, instant now, struct landing *landing,
-                     const struct segment *segment, struct landing_row *row)
+static void close_all(struct receiver *r, instant now, struct landing *landing,
+                      struct collection *c)
 {
-    if (receiver_row_take(row, segment))
+    receiver_row_close(r, now, landing, &c->row);
+    receiver_run_close(r, now, &c->run);
+}
+
+static bool on_plain(struct receiver *r, instant now, struct landing *landing,
+                     const struct segment *segment, struct collection *c)
+{
+    if (receiver_run_take(r, &c->run, segment) || receiver_row_take(&c->row, segment))
         return true;
-    receiver_row_close(r, now, landing, row);
-    return on_datagram(r, now, landing, segment, row);
+    close_all(r, now, landing, c);
+    return on_datagram(r, now, landing, segment, c);
 }
 
 /* What came unsealed has numbers, too. */
@@ -117,15 +131,15 @@ static struct harvest land_plain(struct receiver *r, instant now, struct landing
 {
     struct harvest h = {.opening = 0};
     struct landing_walk walk = {.opening = 0};
-    struct landing_row row = {.a = {.message = NULL}};
+    struct collection c = {.row = {.a = {.message = NULL}}, .run = {.length = 0}};
     struct segment segment;
     while (landing_next(landing, &walk, &segment)) {
-        bool belongs = on_plain(r, now, landing, &segment, &row);
+        bool belongs = on_plain(r, now, landing, &segment, &c);
         if (belongs)
             harvest_count(&h, &segment);
         note_joined(r, now, landing, &segment, belongs);
     }
-    receiver_row_close(r, now, landing, &row);
+    close_all(r, now, landing, &c);
     return h;
 }
 

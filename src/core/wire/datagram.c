@@ -185,6 +185,14 @@ void trailer_row_begin(struct trailer_row *row, const struct unit_trailer *t)
     for (int i = 0; i < TRAILER_WORDS; i++)
         row->word[i] = wire_get_u64(bytes + 8 * i);
     row->grains = t->length / GRAIN;
+    row->messages = 0;
+}
+
+void trailer_row_begin_messages(struct trailer_row *row, const struct unit_trailer *t)
+{
+    trailer_row_begin(row, t);
+    row->grains = 0;
+    row->messages = 1;
 }
 
 bool trailer_row_behind(struct trailer_row *row, const struct unit_trailer *t)
@@ -196,6 +204,20 @@ bool trailer_row_behind(struct trailer_row *row, const struct unit_trailer *t)
     struct unit_trailer first = *t;
     first.flags = FLAG_HAS_NEXT;
     trailer_row_begin(row, &first);
+    trailer_row_step(row);
+    return true;
+}
+
+bool trailer_row_behind_message(struct trailer_row *row, const struct unit_trailer *t)
+{
+    bool goes_on = (t->flags & ~FLAG_ANSWER) == (FLAG_HAS_NEXT | FLAG_IS_LAST) && t->unit == 0 &&
+                   t->length > 0 && t->next_step == 1 && t->next_unit == 0 &&
+                   t->next_length == t->length;
+    if (!goes_on)
+        return false;
+    struct unit_trailer first = *t;
+    first.flags = FLAG_HAS_NEXT | FLAG_IS_LAST;
+    trailer_row_begin_messages(row, &first);
     trailer_row_step(row);
     return true;
 }

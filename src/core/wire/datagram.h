@@ -171,8 +171,9 @@ enum verdict unit_trailer_decode(const uint8_t in[TRAILER_BYTES], size_t datagra
 /* ---- trailer row ---- */
 
 /* Trailers of units in a row, told by comparing. Where units of one size follow on each other in a
- * message, their trailers differ by the same step each time: so the next one is known beforehand,
- * byte for byte, and need not be decoded and checked.
+ * message, or are whole messages that follow on each other, their trailers differ by the same step
+ * each time: so the next one is known beforehand, byte for byte, and need not be decoded and
+ * checked.
  *
  * The 32 bytes are four words, high byte first. Words 0 and 1 change from unit to unit, by what is
  * written below them; words 2 and 3 stay.
@@ -180,13 +181,15 @@ enum verdict unit_trailer_decode(const uint8_t in[TRAILER_BYTES], size_t datagra
  *     word 0             word 1               word 2                    word 3
  *     message, unit      seq, next unit       both lengths, step,       session's low half,
  *              + grains    + 1  + grains      session's high half       tag, flags, type
+ *     + 1                 + 1                                           of whole messages
  */
 
 enum { TRAILER_WORDS = TRAILER_BYTES / 8 };
 
 struct trailer_row {
     uint64_t word[TRAILER_WORDS]; /* of the trailer that continues the row */
-    uint64_t grains;              /* of each unit */
+    uint64_t grains;              /* of each unit; 0: each is a message, */
+    uint64_t messages;            /* then 1 */
 };
 
 /* The row goes on with this trailer, which is legal, and whose next unit continues it. */
@@ -196,6 +199,10 @@ void trailer_row_begin(struct trailer_row *row, const struct unit_trailer *t);
  * HAS_NEXT and no other flag. False if it foresees something else. */
 bool trailer_row_behind(struct trailer_row *row, const struct unit_trailer *t);
 
+/* The same of a unit that is a whole message, with whole messages of the same size, not 0. */
+void trailer_row_begin_messages(struct trailer_row *row, const struct unit_trailer *t);
+bool trailer_row_behind_message(struct trailer_row *row, const struct unit_trailer *t);
+
 /* Adds to the two numbers of 32 bits in a word. Neither carries into the other. */
 static inline uint64_t trailer_row_sum(uint64_t word, uint64_t high, uint64_t low)
 {
@@ -204,7 +211,7 @@ static inline uint64_t trailer_row_sum(uint64_t word, uint64_t high, uint64_t lo
 
 static inline void trailer_row_step(struct trailer_row *row)
 {
-    row->word[0] = trailer_row_sum(row->word[0], 0, row->grains);
+    row->word[0] = trailer_row_sum(row->word[0], row->messages, row->grains);
     row->word[1] = trailer_row_sum(row->word[1], 1, row->grains);
 }
 

@@ -135,6 +135,93 @@ TEST(row__into_the_next_message)
     ck_assert_uint_eq(receiver_counters(rig.r)->in_place, 2);
 }
 
+/* ---- runs of small messages ---- */
+
+enum { SMALL = 40 };
+
+/* Puts message n of `count`, as a stream does: each names the next, the last asks for an answer. */
+static struct unit_trailer small(uint32_t n, uint32_t count)
+{
+    struct unit_trailer t = receiver_rig_last(n, n, 0, SMALL);
+    t.flags |= n + 1 < count ? FLAG_HAS_NEXT : FLAG_ANSWER;
+    t.next_step = n + 1 < count;
+    t.next_length = n + 1 < count ? SMALL : 0;
+    return t;
+}
+
+static void put_run(uint32_t first, uint32_t last, uint32_t count)
+{
+    for (uint32_t n = first; n < last; n++) {
+        struct unit_trailer t = small(n, count);
+        receiver_rig_put_unit(&t);
+    }
+}
+
+/* Buffers as large as the messages, and larger: which only the second run lands in place of. */
+TEST(run__lands_in_place, .rows = 2)
+{
+    receiver_rig_start(8, _i == 0 ? SMALL : 3 * SMALL);
+    put_run(0, 1, 8);
+    receiver_rig_land();
+    receiver_rig_expect_message(0, SMALL);
+    put_run(1, 8, 8);
+    receiver_rig_land();
+    receiver_rig_expect("+ 0 8");
+    for (uint64_t n = 1; n < 8; n++)
+        receiver_rig_expect_message(n, SMALL);
+    ck_assert_uint_eq(receiver_counters(rig.r)->units, 8);
+    ck_assert_uint_eq(receiver_counters(rig.r)->bytes, 8 * SMALL);
+    ck_assert_uint_eq(receiver_counters(rig.r)->in_place, 8);
+}
+
+TEST(run__breaks_off_at_a_message_that_was_withdrawn)
+{
+    receiver_rig_start(5, SMALL);
+    receiver_rig_plan();
+    put_run(0, 5, 5);
+    ck_assert(receiver_cancel(rig.r, rig.now, 3));
+    receiver_rig_landed();
+    receiver_rig_expect_end(OUTCOME_CANCELLED);
+    for (uint64_t n = 0; n < 5; n++)
+        if (n != 3)
+            receiver_rig_expect_message(n, SMALL);
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_unposted, 1);
+    receiver_rig_expect("+ 0 3 4 5");
+}
+
+/* Number 2 was there before, in a landing of its own. */
+TEST(run__goes_on_behind_what_is_there_already)
+{
+    receiver_rig_start(5, SMALL);
+    put_run(2, 3, 5);
+    receiver_rig_land();
+    receiver_rig_expect("- 0 2 3");
+    receiver_rig_expect_message(2, SMALL);
+    put_run(0, 2, 5);
+    put_run(3, 5, 5);
+    receiver_rig_land();
+    for (uint64_t n = 0; n < 5; n++)
+        if (n != 2)
+            receiver_rig_expect_message(n, SMALL);
+    receiver_rig_expect("+ 0 5");
+}
+
+/* A unit of a stranger lies between. */
+TEST(run__breaks_off_at_a_stranger)
+{
+    receiver_rig_start(5, SMALL);
+    put_run(0, 3, 5);
+    struct unit_trailer t = small(3, 5);
+    t.pairing.tag++;
+    receiver_rig_put_unit(&t);
+    put_run(3, 5, 5);
+    receiver_rig_land();
+    for (uint64_t n = 0; n < 5; n++)
+        receiver_rig_expect_message(n, SMALL);
+    receiver_rig_expect("+ 0 5");
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
+}
+
 TEST(plan__offers_only_what_is_missing)
 {
     lose_the_middle();

@@ -103,6 +103,55 @@ TEST(trailer_row_behind__asks_for_an_answer)
     ck_assert(trailer_row_take(&row, bytes));
 }
 
+/* ---- whole messages ---- */
+
+static struct unit_trailer first_message(void)
+{
+    return (struct unit_trailer){.message = UINT32_MAX - 1, /* and on through 0, */
+                                 .seq = UINT32_MAX - 2,     /* as this */
+                                 .length = 65,
+                                 .next_length = 65,
+                                 .next_step = 1,
+                                 .pairing = {.session = 0xdeadbeef, .tag = 0x600df00d},
+                                 .flags = FLAG_HAS_NEXT | FLAG_IS_LAST};
+}
+
+TEST(trailer_row_behind_message__what_encoding_makes)
+{
+    struct unit_trailer t = first_message();
+    struct trailer_row row, written;
+    uint8_t right[TRAILER_BYTES], bytes[TRAILER_BYTES];
+
+    ck_assert(trailer_row_behind_message(&row, &t));
+    trailer_row_begin_messages(&written, &t);
+    for (int i = 0; i < 100; i++, t.message++, t.seq++) {
+        unit_trailer_encode(right, &t);
+        trailer_row_put(&written, bytes);
+        ck_assert_mem_eq(bytes, right, TRAILER_BYTES);
+        ck_assert(trailer_row_take(&row, right) == (i > 0));
+    }
+}
+
+TEST(trailer_row_behind_message__something_else_follows, .rows = 6)
+{
+    struct unit_trailer t = first_message();
+    struct trailer_row row;
+
+    if (_i == 0)
+        t.next_step++;
+    else if (_i == 1)
+        t.next_unit++;
+    else if (_i == 2)
+        t.next_length--;
+    else if (_i == 3)
+        t.flags = FLAG_HAS_NEXT;
+    else if (_i == 4)
+        t.unit++;
+    else
+        t.length = t.next_length = 0;
+    ck_assert(!trailer_row_behind_message(&row, &t));
+}
+
 TEST(trailer_row_behind__something_else_follows, .rows = 6)
 {
     struct unit_trailer t = first();
