@@ -13,6 +13,7 @@ struct sent {
     uint64_t message;
     uint64_t offset;
     uint32_t length;
+    bool is_last;
     bool is_cut;
     bool is_in_transit;
 };
@@ -31,11 +32,13 @@ static struct model m;
 static void model_put(const struct transit_unit *unit, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        m.sent[m.count++] = (struct sent){.message = unit->message,
-                                          .offset = unit->offset + (uint64_t)i * unit->length,
-                                          .length = unit->length,
-                                          .is_cut = unit->is_cut,
-                                          .is_in_transit = true};
+        m.sent[m.count++] =
+            (struct sent){.message = unit->message + (unit->is_last ? i : 0),
+                          .offset = unit->offset + (unit->is_last ? 0 : (uint64_t)i * unit->length),
+                          .length = unit->length,
+                          .is_last = unit->is_last,
+                          .is_cut = unit->is_cut,
+                          .is_in_transit = true};
     m.units += count;
     m.bytes += count * (unit->length + (uint64_t)TRAILER_BYTES);
 }
@@ -65,9 +68,11 @@ static void step_put(struct units_in_transit *t, uint64_t *random)
         uint32_t count = 1 + (uint32_t)random_below(random, burst);
         if (count > room)
             return;
+        bool is_whole = random_chance(random, 30);
         struct transit_unit unit = {.message = random_below(random, 3),
-                                    .offset = m.count,
+                                    .offset = is_whole ? 0 : m.count,
                                     .length = (uint32_t)random_below(random, UNIT_DATA_MAX + 1),
+                                    .is_last = is_whole || random_chance(random, 10),
                                     .is_cut = random_chance(random, 50)};
         ck_assert_uint_eq(units_in_transit_put(t, &unit, count), m.start + m.count);
         model_put(&unit, count);
@@ -102,11 +107,14 @@ static void step_walk(struct units_in_transit *t, uint64_t *random, unsigned per
     ck_assert(index >= last || index == m.count);
 }
 
-static bool is_of_row(uint64_t index, const struct transit_row *row)
+/* Is this the unit behind the first `behind` of the row? */
+static bool is_of_row(uint64_t index, const struct transit_row *row, uint64_t behind)
 {
-    return index < m.count && m.sent[index].is_in_transit &&
-           m.sent[index].message == row->message && m.sent[index].length == row->length &&
-           m.sent[index].is_cut == row->is_cut;
+    const struct sent *sent = &m.sent[index];
+    bool is_message = sent->is_last && sent->offset == 0;
+    return index < m.count && sent->is_in_transit && (is_message || !row->are_messages) &&
+           sent->message == row->message + (row->are_messages ? behind : 0) &&
+           sent->length == row->length && sent->is_cut == row->is_cut;
 }
 
 /* Takes a random range out, row by row. */
@@ -119,11 +127,12 @@ static void step_rows(struct units_in_transit *t, uint64_t *random)
     while (units_in_transit_remove_row(t, &seq, m.start + last, &row)) {
         while (!m.sent[index].is_in_transit)
             index++;
+        ck_assert(row.are_messages == (m.sent[index].is_last && m.sent[index].offset == 0));
         for (uint32_t i = 0; i < row.units; i++, index++) {
-            ck_assert(index < last && is_of_row(index, &row));
+            ck_assert(index < last && is_of_row(index, &row, i));
             model_remove(index);
         }
-        ck_assert(index == last || !is_of_row(index, &row)); /* as long as it is */
+        ck_assert(index == last || !is_of_row(index, &row, row.units)); /* as long as it is */
         ck_assert_uint_eq(seq, m.start + index);
         compare(t);
     }

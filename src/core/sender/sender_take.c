@@ -13,7 +13,7 @@ enum {
     NEAR_ANSWER_UNITS = 128,
 };
 
-/* Units of the burst in a row, see units_to_send_row. */
+/* Units of the burst in a row, see units_to_send_row and units_to_send_messages. */
 struct row {
     struct fragment head;
     uint64_t seq; /* of the head; the others follow */
@@ -128,7 +128,7 @@ static uint64_t burst_room(const struct sender *s, const struct burst *b, uint32
 }
 
 /* How many units of the row of `f` may go with this burst now; 0: it has to wait. */
-static uint32_t may_send(const struct sender *s, const struct burst *b, const struct fragment *f)
+static uint32_t may_send(struct sender *s, const struct burst *b, const struct fragment *f)
 {
     uint32_t bytes = f->length + TRAILER_BYTES;
     uint64_t units = recovery_room(&s->recovery, f);
@@ -136,7 +136,10 @@ static uint32_t may_send(const struct sender *s, const struct burst *b, const st
         units = lesser(units, window_room(s, sender_window(s), bytes));
     if (units > 0)
         units = lesser(units, burst_room(s, b, bytes));
-    return units == 0 ? 0 : (uint32_t)lesser(units, units_to_send_row(f));
+    if (units < 2)
+        return (uint32_t)units;
+    return f->is_last ? units_to_send_messages(&s->recovery.to_send, f, (uint32_t)units)
+                      : (uint32_t)lesser(units, units_to_send_row(f));
 }
 
 /* May a burst begin with this unit? One that is worth its call does (flow_has_room). */
@@ -161,30 +164,49 @@ static void enter_transit(struct sender *s, instant now, struct row *row)
         recovery_put(&s->recovery, now, &row->head, row->count, s->leaving != OFFLOAD_BURST_SINGLY);
 }
 
-/* The channel is going to read the message. */
-static void pin(struct burst *b, const struct row *row)
+/* The channel is going to read so many units of the message. */
+static void pin(struct burst *b, struct message_out *message, uint32_t units)
 {
-    uint64_t message = row->head.message;
-    if (b->pins == 0 || b->pin[b->pins - 1].message != message)
-        b->pin[b->pins++] = (struct burst_pin){.message = message};
-    b->pin[b->pins - 1].units += row->count;
-    messages_out_pin(row->head.source, row->count);
+    if (b->pins == 0 || b->pin[b->pins - 1].message != message->number)
+        b->pin[b->pins++] = (struct burst_pin){.message = message->number};
+    b->pin[b->pins - 1].units += units;
+    messages_out_pin(message, units);
 }
 
-/* Each unit of the row gets its two pieces in the burst (burst.h). */
-static void add_units(struct sender *s, struct burst *b, const struct row *row)
+/* A unit gets its two pieces in the burst (burst.h). */
+static void add_unit(struct burst *b, const uint8_t *data, uint32_t length)
+{
+    uint32_t i = b->datagrams++;
+    b->iov[2 * i] = (struct iovec){.iov_base = (void *)data, .iov_len = length};
+    b->iov[2 * i + 1] = (struct iovec){.iov_base = b->trailer[i], .iov_len = TRAILER_BYTES};
+}
+
+static void add_messages(struct sender *s, struct burst *b, const struct row *row)
+{
+    for (uint32_t n = 0; n < row->count; n++) {
+        struct message_out *message = messages_out_find(&s->messages, row->head.message + n);
+        add_unit(b, message->buffer, row->head.length);
+        pin(b, message, 1);
+    }
+}
+
+static void add_units_of_one(struct burst *b, const struct row *row)
 {
     const struct fragment *f = &row->head;
-    uint32_t bytes = row->count * (f->length + TRAILER_BYTES);
-    for (uint32_t n = 0; n < row->count; n++) {
-        uint32_t i = b->datagrams++;
-        const uint8_t *data =
-            f->length == 0 ? NULL : f->source->buffer + f->offset + (uint64_t)n * f->length;
-        b->iov[2 * i] = (struct iovec){.iov_base = (void *)data, .iov_len = f->length};
-        b->iov[2 * i + 1] = (struct iovec){.iov_base = b->trailer[i], .iov_len = TRAILER_BYTES};
-    }
+    for (uint32_t n = 0; n < row->count; n++)
+        add_unit(b, f->length == 0 ? NULL : f->source->buffer + f->offset + (uint64_t)n * f->length,
+                 f->length);
     if (!f->is_void)
-        pin(b, row);
+        pin(b, f->source, row->count);
+}
+
+static void add_units(struct sender *s, struct burst *b, const struct row *row)
+{
+    uint32_t bytes = row->count * (row->head.length + TRAILER_BYTES);
+    if (fragment_heads_messages(&row->head, row->count))
+        add_messages(s, b, row);
+    else
+        add_units_of_one(b, row);
     b->bytes += bytes;
     s->bytes_unasked += bytes;
     s->units_unasked += row->count;
@@ -223,6 +245,24 @@ static void name_next(struct unit_trailer *t, uint64_t from, const struct fragme
     t->next_length = (uint16_t)next->length;
 }
 
+/* All trailers of the row but the last; `first` is the first one. */
+static void write_others(struct burst *b, const struct row *row, struct unit_trailer first)
+{
+    const struct fragment *f = &row->head;
+    bool are_messages = fragment_heads_messages(f, row->count);
+    struct trailer_row others;
+    struct fragment next = *f;
+    next.message += are_messages;
+    next.offset += are_messages ? 0 : f->length;
+    name_next(&first, f->message, &next);
+    if (are_messages)
+        trailer_row_begin_messages(&others, &first);
+    else
+        trailer_row_begin(&others, &first);
+    for (uint32_t i = b->datagrams - row->count; i + 1 < b->datagrams; i++)
+        trailer_row_put(&others, b->trailer[i]);
+}
+
 /* The trailers of the row that the burst ends with; `next` follows on it, or nothing (NULL). */
 static void write_trailers(const struct sender *s, struct burst *b, const struct row *row,
                            const struct fragment *next, bool is_answer)
@@ -235,24 +275,19 @@ static void write_trailers(const struct sender *s, struct burst *b, const struct
                              .length = (uint16_t)f->length,
                              .pairing = s->session.pairing,
                              .flags = flags};
-    struct unit_trailer last = t;
     uint32_t behind = row->count - 1;
-    if (behind > 0) {
-        struct trailer_row others;
-        name_next(&t, f->message, f);
-        t.next_unit += f->length / GRAIN;
-        trailer_row_begin(&others, &t);
-        for (uint32_t i = b->datagrams - row->count; i + 1 < b->datagrams; i++)
-            trailer_row_put(&others, b->trailer[i]);
-    }
-    last.unit += behind * (f->length / GRAIN);
-    last.seq += behind;
-    last.flags |= is_answer ? FLAG_ANSWER : 0;
+    uint32_t messages = fragment_heads_messages(f, row->count) ? behind : 0;
+    if (behind > 0)
+        write_others(b, row, t);
+    t.message += messages;
+    t.unit += (behind - messages) * (f->length / GRAIN);
+    t.seq += behind;
+    t.flags |= is_answer ? FLAG_ANSWER : 0;
     if (f->is_void && f->source->reason == VOID_TOO_LARGE)
-        unit_trailer_set_size(&last, f->source->size);
+        unit_trailer_set_size(&t, f->source->size);
     else if (next != NULL)
-        name_next(&last, f->message, next);
-    unit_trailer_encode(b->trailer[b->datagrams - 1], &last);
+        name_next(&t, f->message + messages, next);
+    unit_trailer_encode(b->trailer[b->datagrams - 1], &t);
 }
 
 /* Tells the flow what holds back the unit that follows, `next`, or that there is none (NULL);

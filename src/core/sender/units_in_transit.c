@@ -45,8 +45,11 @@ uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_u
     uint64_t first = t->next;
     added.skip = 0;
     added.is_in_transit = true;
-    for (uint32_t i = 0; i < count; i++, added.offset += added.length)
+    for (uint32_t i = 0; i < count; i++) {
         *entry(t, first + i) = added;
+        added.message += unit->is_last;
+        added.offset += unit->is_last ? 0 : unit->length;
+    }
     t->next += count;
     t->units += count;
     t->bytes += bytes_of(unit) * count;
@@ -116,11 +119,21 @@ void units_in_transit_remove(struct units_in_transit *t, uint64_t seq)
         t->base = skip_gone(t, seq, t->next);
 }
 
-static bool is_of_row(const struct transit_unit *unit, const struct transit_row *row)
+/* The whole of a message, as far as one unit tells: another may have been cut behind it. */
+static bool is_message(const struct transit_unit *unit)
 {
-    return unit->is_in_transit && unit->message == row->message && unit->sent == row->sent &&
-           unit->length == row->length && unit->is_void == row->is_void &&
-           unit->is_cut == row->is_cut;
+    return unit->is_last && unit->offset == 0 && !unit->is_void;
+}
+
+/* Is this the unit behind the first `behind` of the row? */
+static bool is_of_row(const struct transit_unit *unit, const struct transit_row *row,
+                      uint64_t behind)
+{
+    bool is_like = unit->is_in_transit && unit->sent == row->sent && unit->length == row->length &&
+                   unit->is_void == row->is_void && unit->is_cut == row->is_cut;
+    if (row->are_messages)
+        return is_like && is_message(unit) && unit->message == row->message + behind;
+    return is_like && unit->message == row->message;
 }
 
 bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint64_t last,
@@ -133,6 +146,7 @@ bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint
     uint64_t end = last < t->next ? last : t->next;
     uint64_t at = first;
     *row = (struct transit_row){.message = unit->message,
+                                .are_messages = is_message(unit),
                                 .sent = unit->sent,
                                 .length = unit->length,
                                 .is_void = unit->is_void,
@@ -141,7 +155,7 @@ bool units_in_transit_remove_row(struct units_in_transit *t, uint64_t *seq, uint
         unit->is_in_transit = false;
         unit->skip = 1;
         unit = entry(t, ++at);
-    } while (at < end && is_of_row(unit, row));
+    } while (at < end && is_of_row(unit, row, at - first));
     *seq = at;
     row->units = (uint32_t)(at - first);
     t->units -= row->units;

@@ -36,8 +36,9 @@ struct transit_unit {
 
 /* Units with consecutive sequence numbers that have these in common. */
 struct transit_row {
-    uint32_t units; /* their count */
-    uint64_t message;
+    uint32_t units;    /* so many */
+    uint64_t message;  /* of all; */
+    bool are_messages; /* or of the first, and each is the whole of a message, by number */
     instant sent;
     uint32_t length; /* bytes of data in each */
     bool is_void;
@@ -64,8 +65,9 @@ static inline uint64_t units_in_transit_room(const struct units_in_transit *t)
     return t->capacity - (t->next - t->base);
 }
 
-/* Adds `count` units in a row, from `unit` on, each where the one before ends in the message, under
- * the next sequence numbers; the first of them is returned. skip and is_in_transit are set here.
+/* Adds `count` units in a row, from `unit` on, each where the one before ends in the message, or
+ * each the whole of the next message if `unit` is the last of its own, under the next sequence
+ * numbers; the first of them is returned. skip and is_in_transit are set here.
  * Needs room (CHECKed). O(count), and O(size) when the ring grows. */
 uint64_t units_in_transit_put(struct units_in_transit *t, const struct transit_unit *unit,
                               uint32_t count);

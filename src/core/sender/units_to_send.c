@@ -1,6 +1,7 @@
 #include "units_to_send.h"
 
 #include "core/check.h"
+#include "core/number.h"
 #include "core/wire/control.h"
 #include "units_given_up.h"
 
@@ -143,10 +144,42 @@ uint32_t units_to_send_row(const struct fragment *head)
     return (uint32_t)((head->source->size - head->offset - 1) / head->length);
 }
 
+uint32_t units_to_send_messages(struct units_to_send *u, const struct fragment *head, uint32_t most)
+{
+    const struct messages_out *m = u->messages;
+    uint64_t end = lesser(lesser(m->next, m->requested), head->message + most);
+    uint64_t number = head->message + 1;
+    if (head->is_repeat || head->is_void || !head->is_last || head->offset > 0 || head->length == 0)
+        return 1;
+    for (; number < end; number++) {
+        const struct message_out *message = messages_out_find(u->messages, number);
+        if (message == NULL || message->state != MESSAGE_OUT_LIVE || message->cut > 0 ||
+            message->is_cut || message->size != head->length)
+            break;
+    }
+    return (uint32_t)(number - head->message);
+}
+
+static void take_messages(struct units_to_send *u, const struct fragment *head, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct message_out *message = messages_out_find(u->messages, head->message + i);
+        message->cut = head->length;
+        message->is_cut = true;
+        message->units_out++;
+    }
+    if (u->cursor == head->message)
+        u->cursor += count;
+}
+
 void units_to_send_take(struct units_to_send *u, const struct fragment *head, uint32_t count)
 {
     if (head->is_repeat) {
         take_repeat(u, head);
+        return;
+    }
+    if (fragment_heads_messages(head, count)) {
+        take_messages(u, head, count);
         return;
     }
     struct message_out *message = head->source;

@@ -23,6 +23,12 @@ struct fragment {
     uint64_t predecessor; /* of a repeat: the transmission given up, or UNIT_NEVER_SENT */
 };
 
+/* A row of more than one unit whose head is the last of its message is a row of whole messages. */
+static inline bool fragment_heads_messages(const struct fragment *head, uint32_t count)
+{
+    return head->is_last && count > 1;
+}
+
 struct units_to_send {
     struct fragment *repeat; /* ring, caller's memory */
     uint32_t capacity;       /* a power of two */
@@ -67,8 +73,15 @@ bool units_to_send_is_part(const struct units_to_send *u, const struct fragment 
  * as long as the head, none the last of the message. 1 for a head of any other kind. */
 uint32_t units_to_send_row(const struct fragment *head);
 
-/* Takes the head, as units_to_send_head just returned it, and `count` of its row, 1 to
- * units_to_send_row(head), and counts them as out in their message. */
+/* How many whole messages make a row with this head, if it is one: new ones that follow on each
+ * other, each one unit as long as the head. At most `most`; 1 for a head of any other kind.
+ * O(most). */
+uint32_t units_to_send_messages(struct units_to_send *u, const struct fragment *head,
+                                uint32_t most);
+
+/* Takes the head, as units_to_send_head just returned it, and so many of its row, 1 to
+ * units_to_send_row(head), or units_to_send_messages of it, and counts them as out in their
+ * messages. */
 void units_to_send_take(struct units_to_send *u, const struct fragment *head, uint32_t count);
 
 /* The LIVE message turns VOID with this outcome, and the receiver will be told: by the cursor when

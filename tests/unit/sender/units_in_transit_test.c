@@ -176,6 +176,29 @@ static const struct {
 };
 enum { BREAKS = sizeof breaks / sizeof breaks[0] };
 
+/* Three whole messages, the end of a longer one, and one that does not follow. */
+TEST(units_in_transit_remove_row__of_messages)
+{
+    const struct transit_unit whole = {.message = 7, .length = 64, .is_last = true};
+    const struct transit_unit rest = {.message = 10, .offset = 64, .length = 64, .is_last = true};
+    const struct transit_unit later = {.message = 12, .length = 64, .is_last = true};
+    static const uint32_t units[] = {3, 1, 1};
+    static const uint64_t messages[] = {7, 10, 12};
+    struct transit_row row;
+    uint64_t seq = 0;
+    units_in_transit_put(&t, &whole, 3);
+    units_in_transit_put(&t, &rest, 1);
+    units_in_transit_put(&t, &later, 1);
+    for (int i = 0; i < 3; i++) {
+        ck_assert(units_in_transit_remove_row(&t, &seq, 5, &row));
+        ck_assert_uint_eq(row.units, units[i]);
+        ck_assert_uint_eq(row.message, messages[i]);
+        ck_assert(row.are_messages == (i != 1));
+        units_in_transit_check(&t);
+    }
+    ck_assert_uint_eq(t.units, 0);
+}
+
 static void setup_break(int i)
 {
     const struct transit_unit like = {.message = 7, .sent = 1, .length = 64};

@@ -97,6 +97,45 @@ TEST(units_to_send_row__leaves_the_last, .rows = ROWS)
     ck_assert_uint_eq(units_to_send_row(&head), rows[_i].row);
 }
 
+/* Five messages of 64 bytes, of which the fourth is larger, refused, or not announced: three go
+ * together, and the cursor passes over them. */
+TEST(units_to_send_messages__ends_at_another_kind, .rows = 3)
+{
+    struct fragment head;
+    for (int i = 0; i < 5; i++) {
+        struct message_out *message = add(i == 3 && _i == 0 ? 65 : 64);
+        if (i == 3 && _i == 1)
+            messages_out_refuse(&messages, message, VOID_CANCELLED, OUTCOME_CANCELLED);
+    }
+    if (_i == 2)
+        messages.requested = 3;
+    ck_assert(units_to_send_head(&u, MAX, &head));
+    ck_assert_uint_eq(units_to_send_messages(&u, &head, 2), 2);
+    ck_assert_uint_eq(units_to_send_messages(&u, &head, 9), 3);
+    units_to_send_take(&u, &head, 3);
+    ck_assert_uint_eq(u.cursor, 3);
+    for (uint64_t n = 0; n < 3; n++) {
+        ck_assert(messages_out_find(&messages, n)->is_cut);
+        ck_assert_uint_eq(messages_out_find(&messages, n)->units_out, 1);
+    }
+    ck_assert(units_to_send_head(&u, MAX, &head) == (_i != 2));
+}
+
+/* What is no whole message stands alone. */
+TEST(units_to_send_messages__not_of_parts, .rows = 3)
+{
+    struct fragment head;
+    add(_i == 0 ? 65 : _i == 1 ? 0 : 64);
+    add(64);
+    ck_assert(units_to_send_head(&u, MAX, &head));
+    if (_i == 2) {
+        units_to_send_take(&u, &head, 1);
+        repeat(0, 0, 64, true);
+        ck_assert(units_to_send_head(&u, MAX, &head));
+    }
+    ck_assert_uint_eq(units_to_send_messages(&u, &head, 9), 1);
+}
+
 TEST(units_to_send_reset__passes_over_all)
 {
     add(100);
