@@ -119,18 +119,20 @@ static bool gather(struct zcrp_entity *e, nlong size)
            flush_add(&e->flush, clock_now(), size);
 }
 
-/* If nothing is under way, or messages were gathered, or the message fills a system call by itself,
- * the caller's thread sends, and wakes no other. Else messages queue up, and go out in bursts. A
- * message that fills a call queues up, too, if the sending thread was asked already: it comes for
- * the others in any case, and sends while the caller submits the next. A receiver's request goes
- * out at once when the machine says so. */
+/* If nothing is under way, and the message can be sent, or messages were gathered, or the message
+ * fills a system call by itself, the caller's thread sends, and wakes no other. Else messages queue
+ * up, and go out in bursts. A message that fills a call queues up, too, if the sending thread was
+ * asked already: it comes for the others in any case, and sends while the caller submits the next.
+ * A receiver's request goes out at once when the machine says so. */
 static bool is_sent_at_once(const struct zcrp_entity *e, nlong size)
 {
     if (flush_is_for(&e->flush, FLUSH_MORE))
         return true;
     if (e->machine.role == MACHINE_RECEIVER)
         return machine_has_burst(&e->machine);
-    return !machine_is_in_transit(&e->machine) || (size >= SENDING_CALL && !e->is_ready);
+    if (size >= SENDING_CALL && !e->is_ready)
+        return true;
+    return !machine_is_in_transit(&e->machine) && machine_has_burst(&e->machine);
 }
 
 /* Under the mutex, which it leaves: the message went to the peer's memory, and nothing is to be
