@@ -9,6 +9,7 @@
 enum {
     LITTLE = 16 << 10, /* bytes that are opened within a locked section, at most */
     ANSWERS_MOST = 64, /* datagrams of the peer's in memory that are read in one go */
+    CONTROL_MOST = 8,  /* the same of the socket, where nothing but control is expected */
 };
 
 /* ---- planning ---- */
@@ -26,7 +27,8 @@ static bool claim_arrivals(struct zcrp_entity *e)
 static void plan_scratch(struct landing *landing)
 {
     landing_begin(landing);
-    (void)landing_seal(landing);
+    for (int i = 0; i < CONTROL_MOST; i++)
+        (void)landing_seal(landing);
 }
 
 static void plan_units(struct zcrp_entity *e, struct transport_turn *turn, struct landing *landing)
@@ -36,6 +38,8 @@ static void plan_units(struct zcrp_entity *e, struct transport_turn *turn, struc
     struct openings_choice choice =
         openings_choose(&e->link->rx.openings, receiver_recent_bytes(r), rest);
 
+    if (receiver_is_idle(r) && choice.openings < CONTROL_MOST)
+        choice.openings = CONTROL_MOST;
     landing->is_near = transport_begin_receive(e->transport, turn, &choice.openings, &choice.units);
     landing->cannot_fault = e->wrapped == 0;
     landing->is_present = e->unseen == 0;
@@ -185,7 +189,8 @@ bool receive_answers(struct zcrp_entity *sender, uint8_t *memory)
 }
 
 /* What came for the sender: datagrams, and what its peer says in memory. Locked. */
-static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *w, bool has_news)
+static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *w, bool has_news,
+                                  enum transport_more more)
 {
     bool reads = entity_reader(sender) == sender;
 
@@ -204,9 +209,9 @@ static enum arrival update_sender(struct zcrp_entity *sender, struct workspace *
     bool has_sent =
         (reads || !flush_is_for(&sender->flush, FLUSH_MORE)) && /* its user sends soon */
         tx_drain(sender, SENDING_BURSTS);
-    if (reads && has_mail)
+    if (reads && has_mail && more == MORE_NOW)
         return ARRIVAL_FULL;
-    return has_answers || (reads && has_sent) ? ARRIVAL_SOME : ARRIVAL_NONE;
+    return has_answers || (reads && has_mail) || (reads && has_sent) ? ARRIVAL_SOME : ARRIVAL_NONE;
 }
 
 /* ---- answering ---- */
@@ -272,7 +277,7 @@ enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w, enum 
         tx_drain(reader, SENDING_BURSTS);
     if (reader != sender)
         reply_to_arrivals(reader);
-    enum arrival found = sender != NULL ? update_sender(sender, w, has_news) : ARRIVAL_NONE;
+    enum arrival found = sender != NULL ? update_sender(sender, w, has_news, more) : ARRIVAL_NONE;
     entity_leave(reader);
 
     if (sender == NULL && w->landing.mail != NULL)

@@ -128,6 +128,11 @@ bool receiver_event(struct receiver *r, struct event *event)
     return !r->is_planned && !r->is_held && messages_in_take_event(&r->messages, event);
 }
 
+bool receiver_is_idle(const struct receiver *r)
+{
+    return messages_in_is_idle(&r->messages);
+}
+
 void receiver_hold(struct receiver *r, bool is_held)
 {
     r->is_held = is_held;

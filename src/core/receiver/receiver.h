@@ -176,6 +176,9 @@ void receiver_on_moved(struct receiver *r, instant now);
 /* When an acknowledgement has to go out at the latest; NEVER: there is no news. O(1). */
 instant receiver_acks_at(const struct receiver *r);
 
+/* Is nothing posted, so that no unit can land? */
+bool receiver_is_idle(const struct receiver *r);
+
 /* The next event; false if there is none, or a plan is out, or it is held. */
 bool receiver_event(struct receiver *r, struct event *event);
 
