@@ -221,10 +221,47 @@ static bool post_shown(struct zcrp_entity *e, struct message *m, nlong size)
     return true;
 }
 
+/* Is there anything that a message over a socket has to look at, apart from the machine? */
+static bool joins_only(const struct zcrp_entity *e, const struct message *m, nlong size)
+{
+    const struct zcrp_entity *reader = entity_reader(e);
+
+    return !machine_times_submit(&e->machine) && e->lost == OUTCOME_OK && !m->is_wrapped &&
+           size < SENDING_CALL && backlog_is_empty(&e->backlog) &&
+           flush_is_for(&e->flush, FLUSH_NOTHING) && !collection_has_more(&e->collection) &&
+           !keyed_has_datagram(e) && (reader == e || !answering_is_open(&reader->answering));
+}
+
+/* The same over a socket: the message joins others that wait, or are under way. If it can leave at
+ * once this thread sends it. */
+static bool submit_joining(struct zcrp_entity *e, struct message *m, nlong size)
+{
+    if (!joins_only(e, m, size))
+        return false;
+    entity_touch(e);
+    collection_withdraw(m);
+    message_begin(m, e, size, 0);
+    if (!machine_submit(&e->machine, 0, m))
+        return false; /* into the backlog */
+    bool is_receiver = e->machine.role == MACHINE_RECEIVER;
+    bool is_behind = !is_receiver && machine_is_in_transit(&e->machine);
+    if (is_behind) {
+        entity_leave_joined(e);
+    } else if (machine_has_burst(&e->machine)) {
+        tx_drain(e, is_receiver ? SENDING_BURSTS : SENDING_AT_ONCE);
+        entity_leave(e);
+    } else {
+        mutex_unlock(&e->link->mutex); /* there is nothing to send */
+    }
+    return true;
+}
+
 static bool submit_straight(struct zcrp_entity *e, struct message *m, nlong size)
 {
     if (e->options.trace != NULL || e->notice.place >= 0)
         return false;
+    if (!e->transport->is_possible)
+        return submit_joining(e, m, size);
     return e->machine.role == MACHINE_SENDER ? submit_whole(e, m, size) : post_shown(e, m, size);
 }
 

@@ -131,11 +131,13 @@ instant entity_deadline(const struct zcrp_entity *e)
 /* Has the sending thread something to do? */
 static bool is_sending_due(struct zcrp_entity *e)
 {
+    if (e->machine.role != MACHINE_SENDER)
+        return false;
     if (e->link->is_broken || e->is_sending || e->blocked != CHANNEL_OK)
         return false;
     if (flush_is_for(&e->flush, FLUSH_MORE) && e->life == ENTITY_OPEN)
         return false;
-    return e->machine.role == MACHINE_SENDER && !transport_holds_back(e->transport) &&
+    return !transport_holds_back(e->transport) &&
            (sender_has_burst(e->machine.sender) || keyed_has_datagram(e));
 }
 
@@ -244,7 +246,7 @@ static void pass_link_on(struct zcrp_entity *e)
  * who is awake sends instead. */
 static bool ask_for_sending(struct zcrp_entity *e)
 {
-    bool asks = !e->is_ready && is_sending_due(e) && !(e->life == ENTITY_OPEN && is_attended(e));
+    bool asks = !e->is_ready && !(e->life == ENTITY_OPEN && is_attended(e)) && is_sending_due(e);
 
     e->is_ready |= asks;
     return asks;
@@ -315,6 +317,7 @@ static void show_trace(struct zcrp_entity *e)
 /* What a locked section leaves to do for one half, when the mutex is free. */
 struct effects {
     struct zcrp_entity *entity;
+    bool has_ways; /* besides the socket, which has left this errand: */
     struct ways_errand errand;
     struct wakings wakings;
     struct list ended;
@@ -324,11 +327,13 @@ struct effects {
 static void find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet)
 {
     x->entity = e;
-    ways_tend(e, may_meet, &x->errand);
+    x->has_ways = e->transport->is_possible;
+    if (x->has_ways)
+        ways_tend(e, may_meet, &x->errand);
     do
         take_endings(e);
     while (move_backlog_up(e));
-    if (ways_tend_credit(e))
+    if (x->has_ways && ways_tend_credit(e))
         receiver_call_soon(e->machine.receiver, clock_now());
     x->ended = e->ended;
     e->ended = (struct list){.first = NULL};
@@ -393,7 +398,7 @@ void entity_leave(struct zcrp_entity *e)
         for (uint32_t i = count; i-- > 0;) /* whoever is told by the sender may close at once */
             bring_about(&effects[i]);
         for (uint32_t i = 0; i < count; i++)
-            if (ways_run(effects[i].entity, &effects[i].errand)) {
+            if (effects[i].has_ways && ways_run(effects[i].entity, &effects[i].errand)) {
                 has_met = true;
                 is_over = false;
             }
