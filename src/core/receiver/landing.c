@@ -67,13 +67,11 @@ bool landing_offer(struct landing *l, uint8_t *slot, uint32_t length)
 
 uint32_t landing_offer_row(struct landing *l, uint8_t *slot, uint32_t length, uint32_t count)
 {
-    uint32_t room = l->openings == l->max_openings ? 0 : LANDING_UNITS - l->units;
+    uint32_t room = landing_room(l);
     uint32_t pairs = count < room ? count : room;
     CHECK(length > 0);
-    for (uint32_t i = 0; i < pairs; i++) {
-        add_piece(l, slot + (size_t)i * length, length);
-        add_piece(l, l->trailer[l->units++], TRAILER_BYTES);
-    }
+    for (uint32_t i = 0; i < pairs; i++)
+        landing_add(l, slot + (size_t)i * length, length);
     return pairs;
 }
 
@@ -151,10 +149,8 @@ static bool next_as_planned(const struct landing *l, struct landing_walk *walk,
                             struct segment *segment)
 {
     uint32_t size = l->segment[walk->opening];
-    const struct iovec *piece = &l->iov[walk->piece];
-    if (size <= TRAILER_BYTES || (uint64_t)walk->at + size > l->bytes[walk->opening] ||
-        walk->within != 0 || walk->piece + 1 >= l->first[walk->opening + 1] ||
-        piece[0].iov_len != size - TRAILER_BYTES || piece[1].iov_len != TRAILER_BYTES)
+    const struct iovec *piece = landing_pair(l, walk, size);
+    if (piece == NULL)
         return false;
     segment->bytes = size;
     memcpy(segment->tail, piece[1].iov_base, TRAILER_BYTES);
@@ -163,8 +159,7 @@ static bool next_as_planned(const struct landing *l, struct landing_walk *walk,
     segment->is_as_planned = true;
     segment->ecn = l->ecn[walk->opening];
     segment->start = *walk;
-    walk->at += size;
-    walk->piece += 2;
+    landing_skip_pair(walk, size);
     return true;
 }
 

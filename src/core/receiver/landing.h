@@ -151,6 +151,21 @@ void landing_begin(struct landing *l);
  * or `slot` is NULL and less than `length` bytes of the opening's spill are left. */
 bool landing_offer(struct landing *l, uint8_t *slot, uint32_t length);
 
+/* How many more pairs find room in the opening that is being planned. */
+static inline uint32_t landing_room(const struct landing *l)
+{
+    return l->openings == l->max_openings ? 0 : LANDING_UNITS - l->units;
+}
+
+/* As landing_offer of a slot that has bytes, where there is room for it. */
+static inline void landing_add(struct landing *l, uint8_t *slot, uint32_t length)
+{
+    l->iov[l->pieces] = (struct iovec){.iov_base = slot, .iov_len = length};
+    l->iov[l->pieces + 1] =
+        (struct iovec){.iov_base = l->trailer[l->units++], .iov_len = TRAILER_BYTES};
+    l->pieces += 2;
+}
+
 /* Adds up to `count` pairs for slots that follow on each other, each of `length` bytes, not 0
  * (CHECKed). Returns how many found room. */
 uint32_t landing_offer_row(struct landing *l, uint8_t *slot, uint32_t length, uint32_t count);
@@ -158,6 +173,26 @@ uint32_t landing_offer_row(struct landing *l, uint8_t *slot, uint32_t length, ui
 /* Ends the opening with its spill, so that any datagram fits. False (nothing added) when there
  * are max_openings already. An opening without pairs is one: all of it goes to spill. */
 bool landing_seal(struct landing *l);
+
+/* The pair of pieces that the next segment fills just as it was planned, if it is a datagram of
+ * `size` bytes in a burst of such, has data, and fills one; else NULL. landing_skip_pair goes on
+ * behind it. */
+static inline const struct iovec *landing_pair(const struct landing *l,
+                                               const struct landing_walk *walk, uint32_t size)
+{
+    const struct iovec *pair = &l->iov[walk->piece];
+    bool fills = walk->opening < l->received && l->segment[walk->opening] == size &&
+                 size > TRAILER_BYTES && (uint64_t)walk->at + size <= l->bytes[walk->opening] &&
+                 walk->within == 0 && walk->piece + 1 < l->first[walk->opening + 1] &&
+                 pair[0].iov_len == size - TRAILER_BYTES && pair[1].iov_len == TRAILER_BYTES;
+    return fills ? pair : NULL;
+}
+
+static inline void landing_skip_pair(struct landing_walk *walk, uint32_t size)
+{
+    walk->at += size;
+    walk->piece += 2;
+}
 
 /* The next segment that arrived; false at the end. A constant number of steps if it came as
  * planned, else one for each piece that it touches. */

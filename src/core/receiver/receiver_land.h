@@ -75,6 +75,11 @@ void receiver_run_open(const struct receiver *r, struct landing_run *run, const 
 /* Takes the unit into the run, if that is what continues it, and it lies where its message is. */
 bool receiver_run_take(struct receiver *r, struct landing_run *run, const struct segment *segment);
 
+/* Takes what continues the run in the opening that the walk is in, as far as it came as planned.
+ * Returns how many bytes of datagrams. */
+uint32_t receiver_run_on(struct receiver *r, struct landing_run *run, const struct landing *landing,
+                         struct landing_walk *walk);
+
 /* Acknowledges what the run has taken, and closes it. */
 void receiver_run_close(struct receiver *r, instant now, struct landing_run *run);
 

@@ -138,6 +138,8 @@ static struct harvest land_plain(struct receiver *r, instant now, struct landing
         if (belongs)
             harvest_count(&h, &segment);
         note_joined(r, now, landing, &segment, belongs);
+        if (belongs)
+            h.arrivals.bytes += receiver_run_on(r, &c.run, landing, &walk);
     }
     close_all(r, now, landing, &c);
     return h;

@@ -82,17 +82,21 @@ static void note_planned(struct receiver *r, uint64_t first, uint64_t last)
 static void offer_wholes(struct receiver *r, struct landing *landing, struct prediction *walk,
                          struct room *room)
 {
-    uint64_t first = walk->message;
     uint32_t unit = room->unit;
+    uint64_t most =
+        lesser(lesser(room->pairs, room->bytes / (unit + TRAILER_BYTES)), landing_room(landing));
+    uint64_t first = walk->message;
     struct message_in *message;
-    while (has_room(room, unit) && (message = prediction_whole(walk, &r->messages, unit)) != NULL &&
-           landing_offer(landing, message->buffer, unit)) {
+    while (walk->message - first < most &&
+           (message = prediction_whole(walk, &r->messages, unit)) != NULL) {
         message->offered = greater(message->offered, unit);
-        fill_room(room, unit, 1);
+        landing_add(landing, message->buffer, unit);
         walk->message++;
     }
-    if (walk->message > first)
-        note_planned(r, first, walk->message);
+    if (walk->message == first)
+        return;
+    fill_room(room, unit, (uint32_t)(walk->message - first));
+    note_planned(r, first, walk->message);
 }
 
 /* Plans one opening: pairs until no burst could fill more. */
