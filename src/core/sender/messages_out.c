@@ -152,6 +152,23 @@ bool messages_out_announce(struct messages_out *m, uint64_t number, uint64_t siz
     return true;
 }
 
+void messages_out_announce_run(struct messages_out *m, uint64_t first, uint64_t last, uint64_t size)
+{
+    CHECK(first >= m->announced && first < last);
+    CHECK(last - m->base <= posted_capacity(m));
+    CHECK(size != REQUEST_WITHDRAWN);
+    if (size == POSTED_UNKNOWN)
+        size--; /* no buffer is that large anyway */
+    reach(m, first);
+    while (last - 1 - m->base >= m->posted_table.size)
+        m->posted = table_grow(&m->posted_table, m->base, m->announced);
+    for (uint64_t number = first; number < last; number++)
+        *posted_slot(m, number) = size;
+    m->announced = last;
+    if (m->requested == first)
+        m->requested = last;
+}
+
 struct message_out *messages_out_unannounced(struct messages_out *m)
 {
     return m->requested < m->next ? messages_out_find(m, m->requested) : NULL;

@@ -110,6 +110,12 @@ uint32_t messages_out_finish(struct messages_out *m, uint64_t number, uint32_t c
  * numbers that are over, or too far ahead, are none. */
 bool messages_out_announce(struct messages_out *m, uint64_t number, uint64_t size);
 
+/* As messages_out_announce of each number in [first, last), of which `first` is not below
+ * `announced`, and all are less than AHEAD * capacity ahead (CHECKed): all are news. `size` is that
+ * of a buffer. */
+void messages_out_announce_run(struct messages_out *m, uint64_t first, uint64_t last,
+                               uint64_t size);
+
 /* The first message whose buffer is not known, or NULL. O(1). */
 struct message_out *messages_out_unannounced(struct messages_out *m);
 

@@ -227,6 +227,21 @@ static void on_ack(struct sender *s, instant now, const struct block_ack *ack)
         on_peer_closed(s, now);
 }
 
+static void announce(struct sender *s, uint64_t first, uint64_t last, uint64_t size)
+{
+    for (uint64_t n = first; n < last; n++)
+        if (messages_out_announce(&s->messages, n, size))
+            units_to_send_match(&s->recovery.to_send, n);
+}
+
+/* Of none of them anything has been known: so it is with a stream's. */
+static void announce_new(struct sender *s, uint64_t first, uint64_t last, uint64_t size)
+{
+    messages_out_announce_run(&s->messages, first, last, size);
+    for (uint64_t n = first; n < last && n < s->messages.next; n++)
+        units_to_send_match(&s->recovery.to_send, n);
+}
+
 /* Announces one run of buffers, number by number, as far as the table reaches. A request names each
  * number once; `budget` is how many more it may, whatever it says. */
 static void on_run(struct sender *s, const struct request_run *run, uint64_t *budget)
@@ -238,10 +253,13 @@ static void on_run(struct sender *s, const struct request_run *run, uint64_t *bu
     bool is_withdrawal = run->size == REQUEST_WITHDRAWN;
     uint64_t from = is_withdrawal ? s->messages.base : s->messages.requested;
     uint64_t n = first > from ? first : from;
-    for (; n < last && n<end && * budget> 0; n++, --*budget)
-        if (messages_out_announce(&s->messages, n, run->size))
-            units_to_send_match(&s->recovery.to_send, n);
-    s->has_ignored |= n < last;
+    uint64_t stop = greater(n, lesser(lesser(last, end), n + *budget));
+    *budget -= stop - n;
+    s->has_ignored |= stop < last;
+    if (n < stop && n >= s->messages.announced && !is_withdrawal)
+        announce_new(s, n, stop, run->size);
+    else
+        announce(s, n, stop, run->size);
 }
 
 /* Are there units to be sent, which the channel takes? */

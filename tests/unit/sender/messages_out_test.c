@@ -92,6 +92,27 @@ TEST(messages_out_refuse__twice, .signal = SIGABRT)
     messages_out_refuse(&m, message, VOID_CANCELLED, OUTCOME_CANCELLED);
 }
 
+/* What was passed over is not known, and a run that does not follow on what is known waits. */
+TEST(messages_out_announce_run__as_one_by_one, .rows = 2)
+{
+    uint64_t first = _i == 0 ? 1 : 2;
+    ck_assert(messages_out_announce(&m, 0, 10));
+    messages_out_announce_run(&m, first, 6, 20);
+    messages_out_check(&m);
+    ck_assert_uint_eq(messages_out_posted(&m, 0), 10);
+    ck_assert_uint_eq(messages_out_posted(&m, 1), _i == 0 ? 20 : POSTED_UNKNOWN);
+    ck_assert_uint_eq(messages_out_posted(&m, 5), 20);
+    ck_assert_uint_eq(messages_out_posted(&m, 6), POSTED_UNKNOWN);
+    ck_assert_uint_eq(m.requested, _i == 0 ? 6 : 1);
+    ck_assert(!messages_out_announce(&m, 5, 20));
+}
+
+TEST(messages_out_announce_run__only_of_what_is_new, .signal = SIGABRT)
+{
+    messages_out_announce_run(&m, 0, 3, 10);
+    messages_out_announce_run(&m, 2, 4, 10);
+}
+
 TEST(messages_out_forget__all_announcements)
 {
     add(7);
