@@ -89,6 +89,15 @@ void zcrp_free_msg(struct zcrp_msg *message)
 
 /* ---- submitting ---- */
 
+/* Under the mutex: the message's flight begins. */
+static void begin_flight(struct zcrp_entity *e, struct message *m, nlong size)
+{
+    collection_withdraw(m);
+    message_begin(m, e, size, m->is_wrapped ? clock_tick() : 0);
+    e->wrapped += m->is_wrapped;
+    e->unseen += m->is_unseen;
+}
+
 /* Under the mutex. Messages keep their order, so none passes the backlog. One for a connection's
  * receiver whose peer is gone ends at once. True if it only joined others in the machine, which is
  * no reason to look at the clock. */
@@ -97,10 +106,7 @@ static bool submit_message(struct zcrp_entity *e, struct message *m, nlong size)
     bool is_timed = machine_times_submit(&e->machine) || e->lost != OUTCOME_OK;
     instant now = is_timed ? clock_now() : 0;
 
-    collection_withdraw(m);
-    message_begin(m, e, size, m->is_wrapped ? clock_tick() : 0);
-    e->wrapped += m->is_wrapped;
-    e->unseen += m->is_unseen;
+    begin_flight(e, m, size);
     if (!backlog_is_empty(&e->backlog) || !machine_submit(&e->machine, now, m)) {
         backlog_add(&e->backlog, m);
         ways_say_awaited(e); /* it waits for room in the table */
@@ -222,27 +228,29 @@ static bool post_shown(struct zcrp_entity *e, struct message *m, nlong size)
 }
 
 /* Is there anything that a message over a socket has to look at, apart from the machine? */
-static bool joins_only(const struct zcrp_entity *e, const struct message *m, nlong size)
+static bool joins_only(const struct zcrp_entity *e, nlong size)
 {
     const struct zcrp_entity *reader = entity_reader(e);
 
-    return !machine_times_submit(&e->machine) && e->lost == OUTCOME_OK && !m->is_wrapped &&
-           size < SENDING_CALL && backlog_is_empty(&e->backlog) &&
-           flush_is_for(&e->flush, FLUSH_NOTHING) && !collection_has_more(&e->collection) &&
-           !keyed_has_datagram(e) && (reader == e || !answering_is_open(&reader->answering));
+    return !machine_times_submit(&e->machine) && e->lost == OUTCOME_OK && size < SENDING_CALL &&
+           backlog_is_empty(&e->backlog) && flush_is_for(&e->flush, FLUSH_NOTHING) &&
+           !collection_has_more(&e->collection) && !keyed_has_datagram(e) &&
+           (reader == e || !answering_is_open(&reader->answering));
 }
 
 /* The same over a socket: the message joins others that wait, or are under way. If it can leave at
  * once this thread sends it. */
 static bool submit_joining(struct zcrp_entity *e, struct message *m, nlong size)
 {
-    if (!joins_only(e, m, size))
+    if (!joins_only(e, size))
         return false;
     entity_touch(e);
-    collection_withdraw(m);
-    message_begin(m, e, size, 0);
-    if (!machine_submit(&e->machine, 0, m))
-        return false; /* into the backlog */
+    begin_flight(e, m, size);
+    if (!machine_submit(&e->machine, 0, m)) {
+        backlog_add(&e->backlog, m);
+        entity_leave(e);
+        return true;
+    }
     bool is_receiver = e->machine.role == MACHINE_RECEIVER;
     bool is_behind = !is_receiver && machine_is_in_transit(&e->machine);
     if (is_behind) {

@@ -158,6 +158,8 @@ static void receive(struct zcrp_entity *reader, struct message_wait *w)
         w->is_readable = false;
         if (flush_is_for(&reader->flush, FLUSH_ANSWER) && !has_ended(w))
             rx_release(reader);
+        if (w->idle_since == NEVER && turns % TURNS_A_LOOK != 0 && has_ended(w))
+            return; /* what it waits for was there: nothing is to be learnt of time */
         instant now = clock_now();
         if (found != ARRIVAL_NONE && w->idle_since != NEVER)
             spinning_learn(&rx->spinning, now - w->idle_since);

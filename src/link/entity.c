@@ -194,12 +194,12 @@ static bool is_attended(const struct zcrp_entity *e)
 }
 
 /* Is the engine told of a deadline that is later than what it knows? Only of one that is later by
- * far, and rarely. */
+ * far, and rarely: the time that the link last read is good enough for that. */
 static bool is_put_off(const struct zcrp_entity *e, instant due)
 {
     if (e->due == NEVER || (due != NEVER && due - e->due < LATER_BY_FAR))
         return false;
-    return clock_tick() - e->put_off_at >= PUT_OFF_EVERY;
+    return e->link->read_at - e->put_off_at >= PUT_OFF_EVERY;
 }
 
 /* What the engine is told of the next deadline. */
@@ -208,7 +208,7 @@ static void tell_due(struct zcrp_entity *e, struct wakings *wakings, instant due
     if (due >= e->due) {
         if (!is_put_off(e, due))
             return;
-        e->put_off_at = clock_tick();
+        e->put_off_at = e->link->read_at;
     }
     wakings->wanted |= WAKE_DUE;
     wakings->due = e->due = due;

@@ -47,6 +47,7 @@ struct link {
     struct mutex mutex;
     struct zcrp_entity *half[LINK_HALVES]; /* (c) by role; NULL: there is none */
     uint32_t touched;                      /* (m) halves, a bit each */
+    instant read_at;                       /* (m) the newest time that a section has read */
     bool is_broken;                        /* (m) the socket cannot be used any more */
     struct session_keys *session_keys;     /* (m) what the halves seal with, all zero until their
                                         handshake is over; NULL: nothing is sealed */
@@ -60,6 +61,13 @@ struct link {
 /* Without halves; the options are complete, and of each of them. `session_keys` is what the peer
  * has shown, and the link's from now on, also on failure; NULL: nothing yet. NULL: no memory. */
 struct link *link_create(const struct zcrp_options *options, struct session_keys *session_keys);
+
+/* A section has read the clock: what it does until it ends is as of then. Locked. */
+static inline instant link_note_time(struct link *l, instant now)
+{
+    l->read_at = instant_later(l->read_at, now);
+    return now;
+}
 
 /* Gives it another half. Before anybody else knows that half. */
 void link_add(struct link *l, enum machine_role role, struct zcrp_entity *half);

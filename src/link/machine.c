@@ -254,6 +254,12 @@ bool machine_has_burst(const struct machine *m)
     return m->sender ? sender_has_burst(m->sender) : receiver_has_reply(m->receiver);
 }
 
+bool machine_has_more(const struct machine *m)
+{
+    return m->sender ? sender_has_more(m->sender)
+                     : receiver_has_reply(m->receiver) || receiver_acks_at(m->receiver) != NEVER;
+}
+
 bool machine_take(struct machine *m, instant now, struct burst *burst)
 {
     return m->sender ? sender_take(m->sender, now, burst) : receiver_take(m->receiver, now, burst);

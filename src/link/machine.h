@@ -46,6 +46,8 @@ bool machine_submit(struct machine *m, instant now, struct message *message);
 bool machine_cancel(struct machine *m, instant now, uint64_t number);
 /* Has it something to send at once? Time aside, see sender_has_burst. */
 bool machine_has_burst(const struct machine *m);
+/* The same where a burst has just left, or of a receiver, whose acknowledgement may be due. */
+bool machine_has_more(const struct machine *m);
 
 bool machine_take(struct machine *m, instant now, struct burst *burst);
 void machine_sent(struct machine *m, instant now, const struct burst *burst, uint32_t sent);

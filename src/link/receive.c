@@ -66,9 +66,9 @@ static void plan(struct zcrp_entity *reader, struct transport_turn *turn, struct
 /* ---- landing ---- */
 
 /* Only datagrams of the pairing tell how the next ones will come. True if there are any. */
-static bool land_units(struct zcrp_entity *e, struct landing *landing)
+static bool land_units(struct zcrp_entity *e, instant now, struct landing *landing)
 {
-    struct receiver_arrivals arrivals = receiver_landed(e->machine.receiver, clock_now(), landing);
+    struct receiver_arrivals arrivals = receiver_landed(e->machine.receiver, now, landing);
 
     (void)receiver_on_listened(e->machine.receiver);
     if (arrivals.openings == 0)
@@ -79,19 +79,22 @@ static bool land_units(struct zcrp_entity *e, struct landing *landing)
 }
 
 /* What is sealed is opened without the mutex, so that others send meanwhile, but for a little: the
- * plan is out still, and no message's memory goes away. Within a locked section. */
-static void open_units(struct zcrp_entity *e, struct landing *landing)
+ * plan is out still, and no message's memory goes away. Within a locked section. Returns the time,
+ * which may have passed. */
+static instant open_units(struct zcrp_entity *e, instant now, struct landing *landing)
 {
     struct receiver *r = e->machine.receiver;
     uint32_t bytes = 0;
 
     for (uint32_t i = 0; i < landing->received; i++)
         bytes += landing->bytes[i];
-    while (bytes > LITTLE && receiver_look(r, clock_now(), landing)) {
+    while (bytes > LITTLE && receiver_look(r, now, landing)) {
         mutex_unlock(&e->link->mutex);
         receiver_open(r, landing);
         entity_enter(e);
+        now = link_note_time(e->link, clock_now());
     }
+    return now;
 }
 
 /* Without a receiver all that arrives is for the sender. */
@@ -104,10 +107,11 @@ static void post_all(struct landing *landing)
         (void)landing_post(landing, &segment);
 }
 
-/* What came enters the machine. Locked, with the claim. */
+/* What came enters the machine, as of now. Locked, with the claim. */
 static struct peer_news land(struct zcrp_entity *e, const struct transport_turn *turn,
                              struct landing *landing, int received)
 {
+    instant now = link_note_time(e->link, clock_now());
     bool was_replaced = machine_is_replaced(&e->machine);
     bool was_told = machine_told(&e->machine) != OUTCOME_OK;
     struct peer_news news = {.has_shown = false};
@@ -122,8 +126,8 @@ static struct peer_news land(struct zcrp_entity *e, const struct transport_turn 
         machine_on_plan_fault(&e->machine, landing);
     if (turn->has_memory)
         ways_look_late(e);
-    open_units(e, landing);
-    news.is_heard = land_units(e, landing);
+    now = open_units(e, now, landing);
+    news.is_heard = land_units(e, now, landing);
     news.has_shown = news.is_heard && keyed_is_news(e); /* the sender is to be told */
     news.has_closed = !was_told && machine_told(&e->machine) != OUTCOME_OK;
     news.is_replaced = !was_replaced && machine_is_replaced(&e->machine);
@@ -153,10 +157,10 @@ bool receive_tell_news(struct zcrp_entity *sender, struct peer_news news)
     return news.has_shown || news.is_replaced || news.has_closed;
 }
 
-/* A sender hears a datagram: control, or one of its handshake. Locked. */
+/* A sender hears a datagram that has just landed: control, or one of its handshake. Locked. */
 static void hear(struct zcrp_entity *sender, const uint8_t *datagram, size_t size)
 {
-    instant now = clock_now();
+    instant now = sender->link->read_at;
 
     if (keyed_hear_handshake(sender, now, datagram, size))
         return;
@@ -223,7 +227,7 @@ static void reply_to_arrivals(struct zcrp_entity *e)
 {
     bool gathers = flush_is_for(&e->flush, FLUSH_MORE);
 
-    if (gathers && machine_acks_at(&e->machine) > clock_now())
+    if (gathers && machine_acks_at(&e->machine) > e->link->read_at)
         return;
     bool is_waiter = (lease_state(&e->link->lease) == LEASE_AWAKE || e->link->rx.is_for_taker) &&
                      e->life == ENTITY_OPEN;
@@ -233,7 +237,7 @@ static void reply_to_arrivals(struct zcrp_entity *e)
         tx_drain(e, SENDING_BURSTS);
         return;
     }
-    flush_begin(&e->flush, clock_now(), FLUSH_ANSWER);
+    flush_begin(&e->flush, e->link->read_at, FLUSH_ANSWER);
 }
 
 static bool wants_joined(const struct zcrp_entity *reader)

@@ -32,6 +32,7 @@ static void expire_if_due(struct zcrp_entity *e, instant now)
 
 void timers_turn(struct zcrp_entity *reader, instant now)
 {
+    (void)link_note_time(reader->link, now);
     expire_if_due(reader, now);
     expire_if_due(entity_other(reader), now);
 }
@@ -75,6 +76,7 @@ void timers_on_due(void *client)
     instant now = clock_now();
 
     entity_enter(e);
+    (void)link_note_time(e->link, now);
     e->due = NEVER;
     notice_expire(e, now);
     unblock(e, now);

@@ -115,7 +115,8 @@ static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
     if (held)
         on_burst_held(e, burst, sent);
     else
-        machine_sent(&e->machine, clock_now(), burst, sent);
+        machine_sent(&e->machine, sent < burst->datagrams ? clock_now() : e->link->read_at, burst,
+                     sent);
 }
 
 /* The path may turn out not to carry what marks congestion. */
@@ -283,13 +284,23 @@ enum origin_of_burst { BURST_NONE, BURST_HANDSHAKE, BURST_ELSEWHERE, BURST_MACHI
 static enum origin_of_burst take_burst(struct zcrp_entity *e, struct burst *burst,
                                        union address *to)
 {
-    instant now = clock_now();
+    instant now = link_note_time(e->link, clock_now());
 
     if (keyed_take(e, now, burst))
         return BURST_HANDSHAKE;
     if (peer_move_take(e, burst, to))
         return BURST_ELSEWHERE;
     return machine_take(&e->machine, now, burst) ? BURST_MACHINE : BURST_NONE;
+}
+
+/* Is there nothing to be taken, whatever the time is? A sender's first burst may only now be due.
+ */
+static bool is_exhausted(const struct zcrp_entity *e, bool is_first)
+{
+    if (is_first && e->machine.role == MACHINE_SENDER)
+        return false;
+    return e->keyed.answers == NULL && !keyed_has_datagram(e) && !peer_move_has_burst(e) &&
+           !machine_has_more(&e->machine);
 }
 
 /* Sends up to so many bursts, or what is worth as many. */
@@ -302,7 +313,7 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
         send_wholes(e);
         if (e->machine.role != MACHINE_SENDER || sender_has_burst(e->machine.sender))
             update_blocked(e);
-        if (e->link->is_broken || e->blocked != CHANNEL_OK)
+        if (e->link->is_broken || e->blocked != CHANNEL_OK || is_exhausted(e, done == 0))
             break;
         uint32_t sent = 1;
         union address to;

@@ -117,6 +117,10 @@ bool sender_take(struct sender *s, instant now, struct burst *burst);
  * expire has. O(1) but for repeats of messages that are over. */
 bool sender_has_burst(struct sender *s);
 
+/* May take fill another burst, where one has just left? If not, nothing but time or news changes
+ * that. */
+bool sender_has_more(struct sender *s);
+
 /* The keyring is ready, and the peer is known to have it: the session begins. */
 void sender_admit(struct sender *s, instant now);
 
