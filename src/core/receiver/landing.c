@@ -26,6 +26,7 @@ void landing_init(struct landing *l, uint8_t *memory, uint32_t openings)
 
 void landing_begin(struct landing *l)
 {
+    l->plan.of = NULL;
     l->first[0] = 0;
     l->openings = 0;
     l->received = 0;

@@ -102,6 +102,14 @@ struct landing {
      * for the handshake. NULL: there is none. */
     struct landing_mail *mail;
 
+    /* Whose newest plan this is, and of what: while nothing has landed and none of it has changed,
+     * the plan stays good (receiver_plan). */
+    struct landing_plan {
+        const void *of; /* NULL: nobody's any more */
+        uint64_t number, changes;
+        uint32_t openings, pairs;
+    } plan;
+
     /* Its own. */
     uint32_t units;   /* pairs offered so far */
     uint32_t pieces;  /* of iov in use, with the opening that is being planned */

@@ -32,6 +32,7 @@ struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *b
     if (m->next - m->base == m->ring_table.size)
         m->ring = table_grow(&m->ring_table, m->base, m->next);
     struct message_in *message = slot(m, m->next);
+    m->changes++;
     *message = (struct message_in){.number = m->next++,
                                    .user = user,
                                    .buffer = buffer,
@@ -58,6 +59,7 @@ static void release(struct messages_in *m, struct message_in *message)
 /* Decides the outcome of a POSTED message, and queues its event. */
 static void decide(struct messages_in *m, struct message_in *message, enum outcome outcome)
 {
+    m->changes++;
     message->outcome = outcome;
     message->is_ready = true;
     missing_close(&m->missing, &message->missing);
@@ -85,6 +87,7 @@ bool messages_in_finish(struct messages_in *m, struct message_in *message, uint6
     if (m->ready > 0 || message->scribbled > 0 || message->missing.bytes < message->size)
         return false;
     *event = (struct event){.user = message->user, .length = length, .outcome = OUTCOME_OK};
+    m->changes++;
     missing_close(&m->missing, &message->missing);
     message->state = MESSAGE_IN_FREE;
     if (message->number == m->base)

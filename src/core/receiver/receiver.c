@@ -45,7 +45,8 @@ struct receiver *receiver_init(void *near, void *far, const struct receiver_conf
     struct arena arena = {.near = near, .far = far};
     struct receiver *r = carve(&arena, config);
     r->secret = config->secret;
-    r->steady = UINT32_MAX; /* nothing has gone wrong yet */
+    r->plans = (uint64_t)now << 20; /* a plan takes longer than 2^-20 ns */
+    r->steady = UINT32_MAX;         /* nothing has gone wrong yet */
     receiver_leave(r, now);
     return r;
 }

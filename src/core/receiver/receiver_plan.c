@@ -128,23 +128,43 @@ static uint32_t worth_planning(const struct receiver *r, uint32_t openings)
 static void plan_sealed(struct receiver *r, struct landing *landing, uint32_t openings)
 {
     r->is_planned = true;
+    r->plans++;
     r->planned = (struct interval){.first = 0, .last = 0};
     landing_begin(landing);
     while (openings-- > 0 && landing_seal(landing))
         ;
 }
 
+/* Would the plan be the newest one again, which is still in the landing? A waiter that spins looks
+ * again and again where nothing lands. */
+static bool is_still_good(const struct receiver *r, const struct landing *landing,
+                          const struct landing_plan *plan)
+{
+    const struct landing_plan *there = &landing->plan;
+    return there->of == plan->of && there->number == r->plans && there->changes == plan->changes &&
+           there->openings == plan->openings && there->pairs == plan->pairs &&
+           landing->received == 0 && !landing->is_spoilt && !landing->is_near;
+}
+
 void receiver_plan(struct receiver *r, struct landing *landing, uint32_t openings, uint32_t pairs)
 {
+    struct landing_plan plan = {
+        .of = r, .changes = r->messages.changes, .openings = openings, .pairs = pairs};
     CHECK(!r->is_planned && !r->is_held);
     if (receiver_is_sealed(r, landing)) {
         plan_sealed(r, landing, openings);
         return;
     }
-    struct prediction walk = r->prediction;
     r->is_planned = true;
+    if (is_still_good(r, landing, &plan)) {
+        landing->writable.iov_len = 0; /* the user may have unmapped what was writable */
+        return;
+    }
+    struct prediction walk = r->prediction;
     r->planned = (struct interval){.first = 0, .last = 0};
     landing_begin(landing);
+    plan.number = ++r->plans;
+    landing->plan = plan;
     openings = worth_planning(r, openings);
     for (uint32_t opening = 0; opening < openings; opening++) {
         plan_opening(r, landing, &walk, pairs);

@@ -92,6 +92,7 @@ struct receiver {
     enum outcome ended;      /* with keys: how its only session was lost; OK: it was not */
     uint64_t steady;         /* units that landed in place since one did not */
     struct interval planned; /* messages that the newest plan points at */
+    uint64_t plans;          /* its number, which no receiver at this place has had */
     bool is_planned;         /* a plan is out */
     bool is_held;            /* somebody writes to memory that was planned, for all that is known */
 };

@@ -22,6 +22,7 @@ void receiver_leave(struct receiver *r, instant now)
     receiver_clear_due(r, REPLY_REQUESTS);
     r->replies.next_request = next;
     forget_offers(r);
+    r->plans++; /* the newest plan is good no more */
     prediction_init(&r->prediction, (r->config.unit_bytes - TRAILER_BYTES) / GRAIN * GRAIN, next);
     receiver_timer_on_leave(&r->timer, now);
 }

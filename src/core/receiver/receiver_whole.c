@@ -35,6 +35,7 @@ void receiver_whole_begin(struct receiver *r)
 {
     CHECK(!r->is_planned && !r->is_held);
     r->is_planned = true;
+    r->plans++;
     r->planned = (struct interval){.first = 0, .last = 0};
 }
 

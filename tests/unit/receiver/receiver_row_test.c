@@ -222,6 +222,47 @@ TEST(run__breaks_off_at_a_stranger)
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
 }
 
+/* ---- plans ---- */
+
+static uint32_t pairs_planned(void)
+{
+    receiver_rig_plan();
+    uint32_t pairs = rig.landing.units;
+    receiver_rig_landed();
+    return pairs;
+}
+
+/* The same plan again, without a look at the messages: the next one is not offered. */
+TEST(plan__stays_while_nothing_lands)
+{
+    receiver_rig_start(2, SMALL);
+    uint64_t number = (receiver_rig_plan(), rig.landing.plan.number);
+    receiver_rig_landed();
+    ck_assert_uint_eq(pairs_planned(), 2);
+    ck_assert_uint_eq(rig.landing.plan.number, number);
+}
+
+/* What is posted, withdrawn or landed meanwhile makes another one, and so does another landing. */
+TEST(plan__made_anew, .rows = 5)
+{
+    static const uint32_t pairs[] = {3, 1, 1, 2, 0};
+    receiver_rig_start(2, SMALL);
+    ck_assert_uint_eq(pairs_planned(), 2);
+    uint64_t number = rig.landing.plan.number;
+    if (_i == 0)
+        receiver_rig_post(SMALL);
+    else if (_i == 1)
+        ck_assert(receiver_cancel(rig.r, rig.now, 1));
+    else if (_i == 2)
+        receiver_rig_land_unit(receiver_rig_last(0, 0, 0, SMALL));
+    else if (_i == 3)
+        rig.landing.plan.of = NULL;
+    else
+        receiver_fail(rig.r, rig.now, OUTCOME_SILENT);
+    ck_assert_uint_eq(pairs_planned(), pairs[_i]);
+    ck_assert_uint_gt(rig.landing.plan.number, number);
+}
+
 TEST(plan__offers_only_what_is_missing)
 {
     lose_the_middle();
