@@ -25,12 +25,13 @@ figures-measure: all
 figures:
 	@python3 -B tools/lab/figures draw $(LAB)
 
-bench-guard: $(PROGRAMS) $(ALLOCATIONS)
+bench-guard: $(PROGRAMS) $(ALLOCATIONS) $(PRODUCTS)/lab/instructions
 	@ZCRP_BUILD=$(PRODUCTS) tools/bench-guard
 
 # The guard is a test, of the plain variant: sanitizers allocate and instruct on their own account.
 tests_e2e += $(if $(filter plain,$(VARIANT)),'bench/guard:alone=tools/bench-guard --counts' \
 	'bench/guard-instructions=tools/bench-guard --instructions' \
+	'bench/guard-small=tools/bench-guard --small' \
 	'bench/guard-self-test=tools/bench-guard --self-test')
 
 # The same program without any peer (tools/peers.mk), for a test of what it says then.
