@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+# load: asleep
+"""zcrp-tunnel as its user meets it: TCP streams through a near end and a far end on this host, both
+started here. Programs that people use are in tunnel_programs_test.py.
+
+    tunnel_test.py [NAME...]     all, or these; the programs are in $ZCRP_BUILD
+"""
+import hashlib
+import os
+import random
+import socket
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "support"))
+from tunnel import Far, Near, Place, Target, connect, fetch, main, program, run  # noqa: E402
+
+MEGABYTE = 1 << 20
+
+
+def random_bytes(count):
+    return random.randbytes(count)
+
+
+def echoes(port, data):
+    """Sends, says that this is all, and gets the same back."""
+    with connect(port) as client:
+        sender = threading.Thread(target=lambda: (client.sendall(data),
+                                                  client.shutdown(socket.SHUT_WR)))
+        sender.start()
+        came = fetch(client)
+        sender.join()
+        return came == data
+
+
+def is_reset(port, data=b"hello"):
+    """Does the stream end with an error?"""
+    with connect(port) as client:
+        try:
+            client.sendall(data)
+            return client.recv(1) != b"" and False
+        except ConnectionError:
+            return True
+
+
+# ---- streams
+
+def streams(place):
+    """Both directions, sizes of all kinds, and the end of each direction by itself."""
+    with Target.echo() as echo, Far(place, echo) as far, Near(far, echo) as near:
+        for size in (0, 1, 65535, 65536, 65537, 5 * MEGABYTE):
+            place.check(f"{size} bytes come back", echoes(near.port, random_bytes(size)))
+        place.check("counts", near.counts()["streams"] == 6)
+
+
+def speaks_first(place):
+    """The target ends its direction first, and the client's goes on."""
+    data, heard = random_bytes(3 * MEGABYTE), []
+
+    def serve(client):
+        client.sendall(data)
+        client.shutdown(socket.SHUT_WR)
+        heard.append(fetch(client))
+    with Target(serve) as target, Far(place, target) as far, Near(far, target) as near:
+        with connect(near.port) as client:
+            place.check("the target's bytes", fetch(client) == data)
+            time.sleep(0.2)
+            client.sendall(data)
+        target.wait()
+        place.check("the client's bytes, afterwards", heard == [data])
+
+
+def many(place):
+    """Hundreds at once, and hundreds one after another."""
+    with Target.echo() as echo, Far(place, echo) as far, Near(far, echo) as near:
+        data, results = random_bytes(5000), []
+        threads = [threading.Thread(target=lambda: results.append(echoes(near.port, data)))
+                   for _ in range(300)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        place.check("300 at once", results == [True] * 300)
+        place.check("200 in turn", all(echoes(near.port, data) for _ in range(200)))
+        place.check("they are all over", place.soon(lambda: near.counts()["open"] == 0 and
+                                                    far.counts()["open"] == 0))
+        place.check("few connections are kept", place.soon(lambda: near.counts()["connections"] < 40))
+
+
+def slow_reader(place):
+    """A client that does not read costs neither end memory, and loses nothing."""
+    digest, size = hashlib.sha256(), 64 * MEGABYTE
+    chunk = random_bytes(MEGABYTE)
+
+    def serve(client):
+        for _ in range(size // MEGABYTE):
+            client.sendall(chunk)
+        client.shutdown(socket.SHUT_WR)
+        client.recv(1)
+    with Target(serve) as target, Far(place, target) as far, Near(far, target) as near:
+        before = near.resident(), far.resident()
+        with connect(near.port, receive_buffer=65536) as client:
+            time.sleep(1.5)
+            grown = near.resident() - before[0], far.resident() - before[1]
+            place.check(f"memory grows by {grown[0]} and {grown[1]} bytes", max(grown) < 10 * MEGABYTE)
+            while piece := client.recv(MEGABYTE):
+                digest.update(piece)
+        wanted = hashlib.sha256(chunk * (size // MEGABYTE)).digest()
+        place.check("and then all of it comes", digest.digest() == wanted)
+
+
+def slow_target(place):
+    """A target that does not read stops its client."""
+    release = threading.Event()
+
+    def serve(client):
+        release.wait()
+        heard.append(len(fetch(client)))
+    heard, sent = [], 0
+    with Target(serve) as target, Far(place, target) as far, Near(far, target) as near:
+        with connect(near.port) as client:
+            client.settimeout(1)
+            try:
+                while sent < 100 * MEGABYTE:
+                    sent += client.send(bytes(MEGABYTE))
+            except TimeoutError:
+                pass
+            place.check(f"it is stopped after {sent} bytes", sent < 50 * MEGABYTE)
+            release.set()
+        target.wait()
+        place.check("and all that was sent arrives", heard == [sent])
+
+
+def reset(place):
+    """A reset of either side reaches the other one."""
+    ended = threading.Event()
+
+    def serve(client):
+        if client.recv(1) == b"r":
+            Target.reset(client)
+            return
+        try:
+            fetch(client)
+        except ConnectionError:
+            ended.set()
+    with Target(serve) as target, Far(place, target) as far, Near(far, target) as near:
+        place.check("the target's", is_reset(near.port, b"r"))
+        client = connect(near.port)
+        client.sendall(b"x")
+        time.sleep(0.3)
+        Target.reset(client)
+        place.check("the client's", ended.wait(10))
+        place.check("nothing is left", place.soon(lambda: far.counts()["open"] == 0))
+
+
+# ---- what is refused
+
+def refused(place):
+    """Targets that are not allowed, or not there, by name."""
+    with Target.echo() as echo, Target.echo() as other, Far(place, echo) as far:
+        with Near(far, other) as near:
+            place.check("what is not allowed", is_reset(near.port))
+            place.check("is refused by name", near.said(
+                f"127.0.0.1:{other.port}: refused: the far end does not allow it"))
+    with Far(place, None, "--allow", "127.0.0.1:1", "--allow", "nowhere.invalid:*") as far:
+        with Near(far, None, "-L", "0:127.0.0.1:1", "-L", "0:nowhere.invalid:80") as near:
+            place.check("nobody listens there", is_reset(near.ports[0]))
+            place.check("and the user is told", near.said("127.0.0.1:1: refused: Connection refused"))
+            place.check("no such name", is_reset(near.ports[1]))
+            place.check("and that, too", near.said("nowhere.invalid:80: refused: "))
+
+
+def strangers(place):
+    """Wrong keys, no far end, and rubbish."""
+    with Target.echo() as echo, Far(place, echo) as far:
+        other = place.key("other")
+        status, said = run("--keys", other, far.address, "-L", f"0:127.0.0.1:{echo.port}")
+        place.check("another key", status == 3 and "does not accept" in said)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            for _ in range(1000):
+                stranger.sendto(random_bytes(random.randint(1, 1500)), ("127.0.0.1", far.port))
+        with Near(far, echo) as near:
+            place.check("rubbish does no harm", echoes(near.port, b"x" * 100000))
+    status, said = run("--keys", place.key("key"), "127.0.0.1:9", "-L", "0:127.0.0.1:1")
+    place.check("no far end", status == 3 and "nobody listens" in said)
+    with Target.echo() as echo, socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        status, said = run("--keys", place.key("key"), "127.0.0.1:9", "-L", f"{port}:127.0.0.1:1")
+        place.check("a port in use", status == 3 and "in use" in said)
+
+
+def command_line(place):
+    """Mistakes, and what is said of them."""
+    key = place.key("open")
+    os.chmod(key, 0o644)
+    for said, arguments in (
+            ("which host has the far end?", ["-L", "1:a:1"]),
+            ("nothing to do", ["--keys", key, "host"]),
+            ("what is 'other'?", ["host", "-L", "1:a:1", "other"]),
+            ("'1:a' is not [ADDRESS:]PORT:HOST:PORT", ["-L", "1:a"]),
+            ("'x:a:1' is not [ADDRESS:]PORT:HOST:PORT", ["-L", "x:a:1"]),
+            ("'1:a:0' is not", ["-L", "1:a:0"]),
+            ("'1:a:65536' is not", ["-R", "1:a:65536"]),
+            ("'[::1:1:a:1' is not", ["-L", "[::1:1:a:1"]),
+            ("is not HOST:PORT, where either may be *", ["--allow", "here"]),
+            ("--serve needs --keys", ["--serve", "127.0.0.1"]),
+            ("--allow and --allow-listen are for --serve", ["host", "--allow", "a:1"]),
+            ("--stdio needs --keys", ["--stdio", "host", "a:1"])):
+        status, text = run(*arguments)
+        place.check(f"{arguments}", status == 2 and said in text)
+    status, text = run("--keys", key, "127.0.0.1:9", "-L", "0:127.0.0.1:1")
+    place.check("a key that others can read", status == 3 and "others" in text or "mode" in text)
+
+
+# ---- ends that die
+
+def killed_far(place):
+    """The far end is killed in the middle: an error, and the tunnel comes back with it."""
+    with Target.echo() as echo, Far(place, echo) as far, \
+            Near(far, echo, "--silence", "3") as near:
+        with connect(near.port) as client:
+            client.sendall(b"x" * 1000)
+            far.kill()
+            far.start(far.port)
+            try:
+                came = fetch(client)
+            except ConnectionError:
+                came = None
+            place.check("the stream that was there has an error", came is None)
+        place.check("the user is told", near.said("lost 127.0.0.1"))
+        place.check("and it comes back", near.said("connected to 127.0.0.1 again", 20))
+        place.check("new streams go on", echoes(near.port, b"x" * 100000))
+
+
+def killed_near(place):
+    """The near end is killed in the middle: the far end lets go of the target."""
+    ended = threading.Event()
+
+    def serve(client):
+        try:
+            fetch(client)
+        except ConnectionError:
+            ended.set()
+    with Target(serve) as target, Far(place, target, "--silence", "3") as far, \
+            Near(far, target) as near:
+        with connect(near.port) as client:
+            client.sendall(b"x" * 1000)
+            time.sleep(0.3)
+            near.kill()
+            place.check("the target's stream has an error", ended.wait(20))
+        place.check("nothing is left", place.soon(lambda: far.counts()["connections"] == 0))
+
+
+# ---- other ways in
+
+def reverse(place):
+    """-R: clients come to the far end."""
+    with Target.echo() as echo, Far(place, None, "--allow-listen", "127.0.0.1:*") as far:
+        with Near(far, None, "-R", f"0:127.0.0.1:{echo.port}", "-v") as near:
+            port = near.listens_far()
+            place.check("a stream", echoes(port, random_bytes(MEGABYTE)))
+            results = []
+            threads = [threading.Thread(target=lambda: results.append(echoes(port, b"x" * 5000)))
+                       for _ in range(100)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            place.check("100 at once", results == [True] * 100)
+        place.check("the door closes with the near end", place.soon(lambda: not can_connect(port)))
+    with Target.echo() as echo, Far(place, echo) as far:
+        with Near(far, None, "-R", f"0:127.0.0.1:{echo.port}") as near:
+            place.check("it has to be allowed", near.said("does not listen on port 0: the far end "
+                                                          "does not allow it"))
+
+
+def can_connect(port):
+    try:
+        connect(port).close()
+        return True
+    except ConnectionError:
+        return False
+
+
+def socks_request(client, kind, host, port, command=1):
+    client.sendall(b"\5\1\0")
+    if client.recv(2) != b"\5\0":
+        return None
+    address = bytes([len(host)]) + host if kind == 3 else host
+    client.sendall(bytes([5, command, 0, kind]) + address + port.to_bytes(2, "big"))
+    answer = client.recv(10, socket.MSG_WAITALL)
+    return answer[1] if len(answer) == 10 else None
+
+
+def turned_away(client):
+    try:
+        return fetch(client) in (b"", b"\5\xff")
+    except ConnectionError:
+        return True
+
+
+def socks(place):
+    """SOCKS5: names and addresses, what is not allowed, and rubbish."""
+    with Target.echo() as echo, Far(place, echo, "--allow", f"localhost:{echo.port}") as far:
+        with Near(far, None, "--socks", "0") as near:
+            for kind, host in ((1, bytes([127, 0, 0, 1])), (3, b"localhost")):
+                with connect(near.port) as client:
+                    place.check(f"kind {kind}", socks_request(client, kind, host, echo.port) == 0)
+                    client.sendall(b"hello")
+                    place.check("bytes come back", client.recv(5, socket.MSG_WAITALL) == b"hello")
+            for name, wanted, request in (
+                    ("not allowed", 2, (3, b"elsewhere", 80)), ("no command", 7, (1, bytes(4), 1, 2)),
+                    ("a name that is none", 4, (3, b"a b", 80))):
+                with connect(near.port) as client:
+                    place.check(name, socks_request(client, *request) == wanted)
+            for rubbish in (b"GET / HTTP/1.0\r\n\r\n", b"\5\0", b"\5\1\2"):
+                with connect(near.port) as client:
+                    client.sendall(rubbish)
+                    place.check(f"{rubbish} is turned away", turned_away(client))
+
+
+if __name__ == "__main__":
+    main(program("zcrp-tunnel"), Place, [
+        streams, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
+        command_line, killed_far, killed_near, reverse, socks])

@@ -1,0 +1,290 @@
+#include "loop.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/complain.h"
+
+enum { EVENTS = 256, TAKEN = 64, TAKES = 16, TICK_MS = 250, THREADS_MOST = 64, SIGNALLED = 128 };
+
+static const int64_t tick_ns = (int64_t)TICK_MS * 1000000;
+
+static struct loop {
+    const struct loop_calls *calls;
+    int epoll;
+    struct zcrp_queue *queue;
+    struct watch completions, finished;
+    struct turn *first, **last; /* that are due */
+    int64_t ticked_ns;
+    sigset_t unblocked; /* while it waits */
+    bool has_ended;
+    int status;
+} loop;
+
+static volatile sig_atomic_t ending_signal, usr1_came;
+
+/* ---- jobs ---- */
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t came;
+    struct job *first, **last; /* that wait for a thread */
+    struct job *done;
+    int threads, idle;
+    int unfinished; /* the loop's alone */
+} jobs = {.lock = PTHREAD_MUTEX_INITIALIZER, .came = PTHREAD_COND_INITIALIZER};
+
+static void *work(void *context)
+{
+    const uint64_t one = 1;
+
+    pthread_mutex_lock(&jobs.lock);
+    for (;;) {
+        jobs.idle++;
+        while (jobs.first == NULL)
+            pthread_cond_wait(&jobs.came, &jobs.lock);
+        jobs.idle--;
+        struct job *job = jobs.first;
+        jobs.first = job->next;
+        if (jobs.first == NULL)
+            jobs.last = &jobs.first;
+        pthread_mutex_unlock(&jobs.lock);
+        job->work(job);
+        pthread_mutex_lock(&jobs.lock);
+        job->next = jobs.done;
+        jobs.done = job;
+        (void)!write(loop.finished.fd, &one, sizeof(one));
+    }
+    return context;
+}
+
+void loop_job(struct job *job)
+{
+    pthread_t thread;
+
+    job->next = NULL;
+    jobs.unfinished++;
+    pthread_mutex_lock(&jobs.lock);
+    if (jobs.first == NULL)
+        jobs.last = &jobs.first;
+    *jobs.last = job;
+    jobs.last = &job->next;
+    if (jobs.idle == 0 && jobs.threads < THREADS_MOST &&
+        pthread_create(&thread, NULL, work, NULL) == 0) {
+        (void)pthread_detach(thread);
+        jobs.threads++;
+    }
+    pthread_cond_signal(&jobs.came);
+    pthread_mutex_unlock(&jobs.lock);
+}
+
+static void finish_jobs(void)
+{
+    pthread_mutex_lock(&jobs.lock);
+    struct job *job = jobs.done;
+    jobs.done = NULL;
+    pthread_mutex_unlock(&jobs.lock);
+    while (job != NULL) {
+        struct job *next = job->next;
+
+        jobs.unfinished--;
+        job->finish(job);
+        job = next;
+    }
+}
+
+static void on_finished(struct watch *watch, uint32_t events)
+{
+    uint64_t count;
+
+    (void)events;
+    (void)!read(watch->fd, &count, sizeof(count));
+}
+
+/* ---- the queue, and signals ---- */
+
+static void on_completions(struct watch *watch, uint32_t events)
+{
+    struct zcrp_completion done[TAKEN];
+    int count = TAKEN;
+
+    (void)watch;
+    (void)events;
+    for (int i = 0; i < TAKES && count == TAKEN; i++) {
+        count = zcrp_queue_take(loop.queue, done, TAKEN, 0);
+        for (int j = 0; j < count; j++)
+            loop.calls->on_completion(&done[j]);
+    }
+}
+
+static void on_signal(int number)
+{
+    if (number == SIGUSR1)
+        usr1_came = 1;
+    else
+        ending_signal = number;
+}
+
+static void catch_signals(void)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+    struct sigaction action = {.sa_handler = on_signal};
+    sigset_t blocked;
+
+    sigemptyset(&action.sa_mask);
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {
+        sigaddset(&blocked, caught[i]);
+        (void)sigaction(caught[i], &action, NULL);
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)pthread_sigmask(SIG_BLOCK, &blocked, &loop.unblocked);
+    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+        sigdelset(&loop.unblocked, caught[i]);
+}
+
+int loop_open(const struct loop_calls *calls)
+{
+    loop.calls = calls;
+    loop.last = &loop.first;
+    catch_signals();
+    loop.epoll = epoll_create1(EPOLL_CLOEXEC);
+    loop.finished = (struct watch){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), on_finished};
+    int code = zcrp_queue_open(&loop.queue);
+    if (code == 0)
+        loop.completions = (struct watch){zcrp_queue_descriptor(loop.queue), on_completions};
+    if (code != 0 || loop.completions.fd < 0)
+        return complain("cannot open a queue: %s", zcrp_explain(code));
+    if (!loop_watch(&loop.finished, EPOLLIN) || !loop_watch(&loop.completions, EPOLLIN))
+        return complain("cannot poll: %s", strerror(errno));
+    return 0;
+}
+
+struct zcrp_queue *loop_queue(void)
+{
+    return loop.queue;
+}
+
+/* ---- descriptors and turns ---- */
+
+bool loop_watch(struct watch *watch, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.ptr = watch};
+
+    return epoll_ctl(loop.epoll, EPOLL_CTL_ADD, watch->fd, &event) == 0 ||
+           (errno == EEXIST && epoll_ctl(loop.epoll, EPOLL_CTL_MOD, watch->fd, &event) == 0);
+}
+
+void loop_leave(struct watch *watch)
+{
+    if (watch->fd >= 0)
+        (void)epoll_ctl(loop.epoll, EPOLL_CTL_DEL, watch->fd, NULL);
+}
+
+void loop_close(struct watch *watch)
+{
+    loop_leave(watch);
+    if (watch->fd >= 0)
+        (void)close(watch->fd);
+    watch->fd = -1;
+}
+
+void loop_soon(struct turn *turn)
+{
+    if (turn->is_due)
+        return;
+    turn->is_due = true;
+    turn->next = NULL;
+    *loop.last = turn;
+    loop.last = &turn->next;
+}
+
+/* Those that are due now; what becomes due meanwhile waits for the next round. */
+static void run_turns(void)
+{
+    struct turn *turn = loop.first;
+
+    loop.first = NULL;
+    loop.last = &loop.first;
+    while (turn != NULL) {
+        struct turn *next = turn->next;
+
+        turn->is_due = false;
+        turn->run(turn);
+        turn = next;
+    }
+}
+
+static void tick(void)
+{
+    int64_t now_ns = clock_now_ns();
+
+    if (now_ns - loop.ticked_ns >= tick_ns) {
+        loop.ticked_ns = now_ns;
+        loop.calls->on_tick(now_ns);
+    }
+    if (usr1_came) {
+        usr1_came = 0;
+        loop.calls->on_usr1();
+    }
+}
+
+static void run_once(void)
+{
+    struct epoll_event events[EVENTS];
+    int count =
+        epoll_pwait(loop.epoll, events, EVENTS, loop.first != NULL ? 0 : TICK_MS, &loop.unblocked);
+
+    for (int i = 0; i < count; i++) {
+        struct watch *watch = events[i].data.ptr;
+
+        if (watch->fd >= 0)
+            watch->on_event(watch, events[i].events);
+    }
+    run_turns();
+    tick();
+    finish_jobs();
+}
+
+int loop_run(void)
+{
+    while (!loop.has_ended && ending_signal == 0)
+        run_once();
+    return ending_signal != 0 ? SIGNALLED + ending_signal : loop.status;
+}
+
+void loop_stop(int status)
+{
+    if (!loop.has_ended)
+        loop.status = status;
+    loop.has_ended = true;
+}
+
+int loop_interruptible(int (*call)(void *context), void *context)
+{
+    sigset_t before;
+
+    (void)pthread_sigmask(SIG_SETMASK, &loop.unblocked, &before);
+    int status = call(context);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+bool loop_was_interrupted(void)
+{
+    return ending_signal != 0;
+}
+
+void loop_finish(int64_t most_ns)
+{
+    int64_t end_ns = clock_now_ns() + most_ns;
+
+    while (jobs.unfinished > 0 && clock_now_ns() < end_ns)
+        run_once();
+}

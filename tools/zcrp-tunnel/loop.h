@@ -1,0 +1,65 @@
+/* The one thread: an epoll over TCP sockets, and the completion queue of all connections. */
+#ifndef ZCRP_TUNNEL_LOOP_H
+#define ZCRP_TUNNEL_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "zcrp.h"
+
+/* A descriptor that is polled. */
+struct watch {
+    int fd; /* -1: none */
+    void (*on_event)(struct watch *watch, uint32_t events);
+};
+
+/* Work for the end of this round. All zero is none. */
+struct turn {
+    struct turn *next;
+    bool is_due;
+    void (*run)(struct turn *turn);
+};
+
+/* What may take long, and runs in a thread of its own: `work` there, then `finish` in the loop, at
+ * the end of a round, when nothing refers to what it may free. */
+struct job {
+    struct job *next;
+    void (*work)(struct job *job);
+    void (*finish)(struct job *job);
+};
+
+/* What the loop calls. */
+struct loop_calls {
+    void (*on_completion)(const struct zcrp_completion *completion);
+    void (*on_tick)(int64_t now_ns); /* every quarter of a second */
+    void (*on_usr1)(void);           /* a SIGUSR1 came */
+};
+
+/* Blocks the signals that end the loop: call it before the library has threads. 0, or -1 with a
+ * complaint. */
+int loop_open(const struct loop_calls *calls);
+
+/* The queue to which connections and listeners are added. */
+struct zcrp_queue *loop_queue(void);
+
+/* Polls with these events of epoll, or changes them. False: errno. Closes: not if it is -1. */
+bool loop_watch(struct watch *watch, uint32_t events);
+void loop_close(struct watch *watch);
+/* Polls it no more, and leaves it open. */
+void loop_leave(struct watch *watch);
+
+void loop_soon(struct turn *turn);
+void loop_job(struct job *job);
+
+/* Runs until loop_stop, whose status it returns, or a signal: 128 and its number. */
+int loop_run(void);
+void loop_stop(int status);
+
+/* Runs `call` with the signals unblocked: system calls end with EINTR. */
+int loop_interruptible(int (*call)(void *context), void *context);
+bool loop_was_interrupted(void);
+
+/* Runs until all jobs have finished, `most_ns` at most. */
+void loop_finish(int64_t most_ns);
+
+#endif

@@ -1,0 +1,249 @@
+/* zcrp-tunnel: carries TCP streams between two machines. See docs/zcrp-tunnel.1; control.h says
+ * what the two ends tell each other. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "buffers.h"
+#include "common/arguments.h"
+#include "common/complain.h"
+#include "stream.h"
+#include "tunnel.h"
+
+enum {
+    DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
+    CONNECTIONS_MOST = 1 << 18,
+    BACKLOG = 4096,
+    MESSAGES = 256, /* of a connection, under way */
+};
+
+#define AT(field) offsetof(struct options, field)
+
+static int read_forward(void *place, const char *text, bool is_reverse, const char *option)
+{
+    struct options *options = place;
+    struct forward *forward = &options->forwards[options->forward_count];
+
+    if (options->forward_count == FORWARDS_MOST)
+        return complain("too many forwards");
+    forward->is_reverse = is_reverse;
+    options->forward_count++;
+    return spec_forward(forward, text, option);
+}
+
+static int read_local(void *place, const char *text)
+{
+    return read_forward(place, text, false, "-L");
+}
+
+static int read_remote(void *place, const char *text)
+{
+    return read_forward(place, text, true, "-R");
+}
+
+static int read_socks(void *place, const char *text)
+{
+    struct options *options = place;
+    struct forward *forward = &options->forwards[options->forward_count];
+
+    if (options->forward_count == FORWARDS_MOST)
+        return complain("too many forwards");
+    forward->is_socks = true;
+    options->forward_count++;
+    return spec_address(&forward->bind, text, "--socks", 0);
+}
+
+static int read_allowed(void *place, const char *text)
+{
+    struct options *options = place;
+
+    if (options->allowed_count == RULES_MOST)
+        return complain("too many of --allow");
+    return spec_rule(&options->allowed[options->allowed_count++], text, "--allow");
+}
+
+static int read_listened(void *place, const char *text)
+{
+    struct options *options = place;
+
+    if (options->listened_count == RULES_MOST)
+        return complain("too many of --allow-listen");
+    return spec_rule(&options->listened[options->listened_count++], text, "--allow-listen");
+}
+
+static int read_serve(void *place, const char *text)
+{
+    struct options *options = place;
+
+    options->serves = true;
+    return spec_address(&options->serve, text, "--serve", PORT_OF_SERVERS);
+}
+
+static int read_stdio(void *place, const char *text)
+{
+    struct options *options = place;
+
+    return spec_address(&options->stdio, text, "--stdio", PORT_OF_SERVERS);
+}
+
+static const struct argument_row rows[] = {
+    ARGUMENT("local", 'L', OTHER, 0, 0, 0, "[ADDRESS:]PORT:HOST:PORT",
+             "listen here; the far end connects to HOST:PORT", .read = read_local),
+    ARGUMENT("remote", 'R', OTHER, 0, 0, 0, "[ADDRESS:]PORT:HOST:PORT",
+             "the far end listens; this end connects to HOST:PORT", .read = read_remote),
+    ARGUMENT("socks", 'D', OTHER, 0, 0, 0, "[ADDRESS:]PORT",
+             "listen here for SOCKS5 clients, which say where they want to go", .read = read_socks),
+    ARGUMENT("stdio", 'W', OTHER, 0, 0, 0, "HOST[:PORT]",
+             "one stream, from standard input and to standard output, through a standing far end",
+             .read = read_stdio),
+    ARGUMENT_HEADING("The far end:"),
+    ARGUMENT("keys", 'k', TEXT, AT(keys), 0, 0, "FILE",
+             "the key of a standing far end, made by zcrp-keys; without it, ssh starts one"),
+    ARGUMENT("serve", 0, OTHER, 0, 0, 0, "ADDRESS[:PORT]",
+             "be a standing far end (UDP port 6637); '*' is any address", .read = read_serve),
+    ARGUMENT("allow", 0, OTHER, 0, 0, 0, "HOST:PORT",
+             "with --serve: clients may go there; either may be *", .read = read_allowed),
+    ARGUMENT("allow-listen", 0, OTHER, 0, 0, 0, "ADDRESS:PORT",
+             "with --serve: clients may listen there with -R; either may be *",
+             .read = read_listened),
+    ARGUMENT_HEADING("Others:"),
+    ARGUMENT("warm", 0, NUMBER, AT(warm), 0, 1024, "COUNT",
+             "keep COUNT connections ready for new streams (8)"),
+    ARGUMENT("window", 0, NUMBER, AT(window), STREAM_BYTES, 1 << 30, "BYTES",
+             "most bytes in flight of one stream, each way (3M)"),
+    ARGUMENT("memory", 0, NUMBER, AT(memory), 0, UINT64_MAX, "BYTES",
+             "most bytes of buffers of all busy streams (256M)"),
+    ARGUMENT("silence", 0, SECONDS, AT(silence_ns), 1000, 86400000, "SECONDS",
+             "give up a far or near end from which nothing has come for SECONDS (30)"),
+    ARGUMENT_TRUE("verbose", 'v', AT(is_verbose), "print each stream that begins or ends"),
+    ARGUMENT_USUAL,
+};
+
+static const struct argument_table table = {
+    .rows = rows,
+    .count = sizeof(rows) / sizeof(rows[0]),
+    .usage = "[USER@]HOST -L [ADDRESS:]PORT:HOST:PORT...\n"
+             "--keys FILE HOST[:PORT] -L [ADDRESS:]PORT:HOST:PORT...\n"
+             "--keys FILE --stdio HOST[:PORT] HOST:PORT\n"
+             "--keys FILE --serve ADDRESS[:PORT] --allow HOST:PORT...",
+    .about = "Carries TCP streams between two machines by ZCRP, which bears delay and loss, "
+             "encrypted.\v"
+             "SIGUSR1 prints what was counted. Exit status: 0 fine; 1 --stdio: the stream was "
+             "refused or reset; 2 the command line is wrong; 3 no connection to the far end, or no "
+             "address to listen at; 128 and its number: ended by a signal.",
+};
+
+/* Options may stand behind the word, too. *word: NULL if there is none. */
+static int read_options(struct options *options, int argc, char **argv, const char **word)
+{
+    *word = NULL;
+    for (;;) {
+        int next = argc;
+        int status = arguments_read(&table, options, argc, argv, &next);
+
+        if (status != 0 || next >= argc)
+            return status;
+        if (*word != NULL)
+            return complain("what is '%s'?", argv[next]);
+        *word = argv[next];
+        argc -= next;
+        argv += next;
+    }
+}
+
+static int check(const struct options *options, const char *word)
+{
+    if (options->serves && options->keys == NULL)
+        return complain("--serve needs --keys");
+    if (options->serves && (word != NULL || options->forward_count > 0))
+        return complain("a standing far end has no forwards of its own");
+    if (!options->serves && (options->allowed_count > 0 || options->listened_count > 0))
+        return complain("--allow and --allow-listen are for --serve");
+    if (options->stdio.host[0] != '\0' && (options->forward_count > 0 || options->keys == NULL))
+        return complain("--stdio needs --keys, and has no forwards");
+    if (options->serves)
+        return 0;
+    if (word == NULL)
+        return complain(options->stdio.host[0] != '\0' ? "what is the target?"
+                                                       : "which host has the far end?");
+    if (options->forward_count == 0 && options->stdio.host[0] == '\0')
+        return complain("nothing to do: no -L, -R or --socks");
+    return 0;
+}
+
+struct zcrp_options tunnel_options(const struct options *options, struct zcrp_keys *keys)
+{
+    struct rlimit limit = {.rlim_cur = 1024};
+    rlim_t most;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+        (void)getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    most = limit.rlim_cur > 2 * DESCRIPTORS_SPARE ? (limit.rlim_cur - DESCRIPTORS_SPARE) / 2
+                                                  : DESCRIPTORS_SPARE;
+    most = most < CONNECTIONS_MOST ? most : CONNECTIONS_MOST;
+    return (struct zcrp_options){
+        .keys = keys,
+        .connections = (uint32_t)most,
+        .backlog = (uint32_t)(most < BACKLOG ? most : BACKLOG),
+        .messages = MESSAGES,
+        .silence_ns = options->silence_ns,
+        .window_bytes = 2 * options->window,
+        .flags = ZCRP_NO_MEMORY,
+        .stats_directory = "1",
+    };
+}
+
+struct zcrp_keys *tunnel_keys(const char *file)
+{
+    struct zcrp_keys *keys = NULL;
+    int code = zcrp_keys_read(&keys, file);
+
+    if (code != 0)
+        (void)complain("%s", zcrp_explain(code));
+    return keys;
+}
+
+void tunnel_tell_counts(void)
+{
+    uint64_t out = stream_counts.bytes_out, in = stream_counts.bytes_in;
+
+    for (const struct stream *s = stream_after(NULL); s != NULL; s = stream_after(s)) {
+        out += s->in.fd >= 0 ? s->bytes_out : 0;
+        in += s->in.fd >= 0 ? s->bytes_in : 0;
+    }
+    fprintf(stderr,
+            "{\"streams\": %" PRIu64 ", \"open\": %u, \"refused\": %" PRIu64 ", \"reset\": %" PRIu64
+            ", \"connections\": %u, \"bytes_out\": %" PRIu64 ", \"bytes_in\": %" PRIu64
+            ", \"buffer_bytes\": %" PRIu64 "}\n",
+            stream_counts.streams, stream_counts.open, stream_counts.refused, stream_counts.reset,
+            stream_counts.connections, out, in, buffers_extra());
+    (void)fflush(stderr);
+}
+
+int main(int argc, char **argv)
+{
+    static struct options options = {
+        .window = 3 << 20,
+        .memory = 256 << 20,
+        .warm = 8,
+        .silence_ns = 30000000000,
+    };
+    const char *word;
+    int status = read_options(&options, argc, argv, &word);
+
+    if (status != 0)
+        return arguments_status(status);
+    if (check(&options, word) != 0)
+        return arguments_status(-1);
+    stream_window(options.window);
+    buffers_limit(options.memory);
+    if (options.serves)
+        return far_serve(&options);
+    return near_run(&options, word);
+}

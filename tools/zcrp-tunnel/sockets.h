@@ -1,0 +1,41 @@
+/* TCP sockets of both ends: where clients come in, and the way to targets. */
+#ifndef ZCRP_TUNNEL_SOCKETS_H
+#define ZCRP_TUNNEL_SOCKETS_H
+
+#include "control.h"
+#include "loop.h"
+#include "spec.h"
+
+/* Where TCP clients come in. */
+struct door {
+    struct watch watch;
+    bool is_started;
+    void (*on_client)(struct door *door, int fd); /* which is the callee's, and does not block */
+    const struct forward *forward;
+    void *context;
+};
+
+/* Listens at bind.host ("": 127.0.0.1; "*": any) and port; does not accept yet. The port in use, or
+ * -1, and a text that says why. */
+int door_open(struct door *door, const struct address *bind, const char **why);
+
+/* Accepts clients from now on; they may have waited. Or no more: they wait in the kernel. */
+void door_start(struct door *door);
+void door_stop(struct door *door);
+
+/* Closes a TCP socket such that its peer has an error. */
+void socket_reset(int fd);
+
+/* A way to a target: names are resolved in a thread, addresses tried one after another, for
+ * DIAL_NS at most. It is freed by itself when `on_end` was called, or it was cancelled. */
+struct dial;
+typedef void (*dial_end)(void *context, int fd, enum refusal reason, const char *text);
+
+/* `fd` in `on_end` is the callee's; -1: the reason. NULL: no memory, and no call. */
+struct dial *dial_start(const char *host, uint16_t port, dial_end on_end, void *context);
+void dial_cancel(struct dial *dial);
+
+/* To be called now and then: gives up those that take too long. */
+void dial_tick(int64_t now_ns);
+
+#endif

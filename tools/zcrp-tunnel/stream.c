@@ -1,0 +1,564 @@
+#include "stream.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/complain.h"
+#include "sockets.h"
+
+enum { READS_AT_ONCE = 8, WORN = 16, MEASURE_NS = 20000000, CANCEL_AGAIN_US = 10000 };
+
+static const int64_t second_ns = 1000000000;
+static const uint64_t sending_least = 4 * STREAM_BYTES;
+
+static struct stream *all;
+static unsigned credit_most;
+struct stream_counts stream_counts;
+
+void stream_window(uint64_t bytes)
+{
+    credit_most = (unsigned)(bytes / STREAM_BYTES);
+}
+
+/* ---- the end ---- */
+
+/* In a thread: a message that cannot be cancelled ends when the system call that has it returns. */
+static void close_connection(struct job *job)
+{
+    struct stream *stream = (struct stream *)((char *)job - offsetof(struct stream, job));
+    const struct buffer *rows[] = {stream->posted.first, stream->sending.first};
+
+    for (int i = 0; i < 2; i++) {
+        for (const struct buffer *buffer = rows[i]; buffer != NULL; buffer = buffer->next) {
+            while (zcrp_cancel(buffer->message) == ZCRP_ERROR_BUSY)
+                (void)usleep(CANCEL_AGAIN_US);
+        }
+    }
+    while (zcrp_connection_close(stream->connection) == ZCRP_ERROR_BUSY)
+        (void)usleep(CANCEL_AGAIN_US);
+}
+
+static void destroy(struct turn *turn)
+{
+    free((char *)turn - offsetof(struct stream, turn));
+}
+
+/* Its turn may be due still. */
+static void on_closed(struct job *job)
+{
+    struct stream *stream = (struct stream *)((char *)job - offsetof(struct stream, job));
+    struct buffer *buffer;
+
+    while ((buffer = buffers_take(&stream->posted)) != NULL)
+        buffer_destroy(buffer);
+    while ((buffer = buffers_take(&stream->sending)) != NULL)
+        buffer_destroy(buffer);
+    stream_counts.connections--;
+    stream->turn.run = destroy;
+    loop_soon(&stream->turn);
+}
+
+static void close_tcp(struct stream *stream, bool is_reset)
+{
+    if (stream->in.fd < 0 && stream->out.fd < 0)
+        return;
+    stream_counts.open--;
+    stream_counts.reset += is_reset;
+    stream_counts.bytes_out += stream->bytes_out;
+    stream_counts.bytes_in += stream->bytes_in;
+    if (is_reset && stream->in.fd >= 0 && stream->out.fd < 0) {
+        loop_leave(&stream->in);
+        socket_reset(stream->in.fd);
+        stream->in.fd = -1;
+    }
+    loop_close(&stream->in);
+    loop_close(&stream->out);
+}
+
+bool stream_is_worn(const struct stream *stream)
+{
+    return stream->posted.count > WORN || stream->peer_posted > WORN;
+}
+
+int stream_take_back(struct stream *stream)
+{
+    int fd = stream->in.fd;
+
+    loop_leave(&stream->in);
+    stream->in.fd = -1;
+    stream_counts.open--;
+    return fd;
+}
+
+static void die(struct stream *stream, int code)
+{
+    enum stream_phase was = stream->phase;
+
+    if (was == STREAM_DEAD)
+        return;
+    stream->phase = STREAM_DEAD;
+    close_tcp(stream, true);
+    if (stream->after != NULL)
+        stream->after->before = stream->before;
+    *(stream->before != NULL ? &stream->before->after : &all) = stream->after;
+    if (stream->dial != NULL)
+        dial_cancel(stream->dial);
+    stream->owner->on_dead(stream, was, code);
+    (void)zcrp_queue_remove_connection(loop_queue(), stream->connection);
+    loop_job(&stream->job);
+}
+
+void stream_drop(struct stream *stream)
+{
+    die(stream, 0);
+}
+
+void stream_accuse(struct stream *stream)
+{
+    char peer[64] = "the peer";
+
+    if (stream->phase == STREAM_DEAD)
+        return;
+    (void)zcrp_connection_peer(stream->connection, peer, sizeof(peer));
+    (void)complain("%s broke the rules of the tunnel, and its connection was closed", peer);
+    die(stream, 0);
+}
+
+void stream_drop_all(void)
+{
+    while (all != NULL)
+        stream_drop(all);
+}
+
+struct stream *stream_after(const struct stream *stream)
+{
+    return stream == NULL ? all : stream->after;
+}
+
+/* ---- control messages ---- */
+
+/* Copies are lost only with the peer. Without room for one, which is a megabyte, the peer is not
+ * there. */
+static bool send_copy(struct stream *stream, const void *bytes, size_t size)
+{
+    int code = zcrp_send_copy(stream->sender, bytes, size);
+
+    if (code != 0 && stream->ended == 0)
+        stream->ended = code;
+    if (code != 0)
+        loop_soon(&stream->turn);
+    return code == 0;
+}
+
+bool stream_say(struct stream *stream, const struct control *control)
+{
+    uint8_t bytes[CONTROL_MOST];
+
+    return send_copy(stream, bytes, control_write(control, bytes));
+}
+
+/* Says DONE, if this end is; and if both are, the connection is idle. */
+static void finish(struct stream *stream)
+{
+    struct control done = {.kind = CONTROL_DONE};
+
+    if (stream->phase != STREAM_RUNNING || !stream->sent_end || !stream->has_peer_end)
+        return;
+    if (!stream->sent_done) {
+        close_tcp(stream, false);
+        done.number = (uint16_t)stream->posted.count;
+        stream->sent_done = stream_say(stream, &done);
+    }
+    if (!stream->sent_done || !stream->has_peer_done)
+        return;
+    stream->phase = STREAM_IDLE;
+    stream->owner->on_idle(stream);
+}
+
+static void hear_control(struct stream *stream, const struct buffer *buffer)
+{
+    struct control control;
+    enum control_fault fault =
+        control_read(&control, buffer->message->buffer, (size_t)buffer->message->length);
+
+    if (fault == CONTROL_OTHER_VERSION) {
+        stream_refuse(stream, REFUSAL_FAILED, "another version of zcrp-tunnel");
+    } else if (fault == CONTROL_BAD) {
+        stream_accuse(stream);
+    } else if (control.kind == CONTROL_DONE) {
+        bool is_due = stream->phase == STREAM_RUNNING && stream->has_peer_end;
+
+        if (!is_due || stream->has_peer_done) {
+            stream_accuse(stream);
+            return;
+        }
+        stream->has_peer_done = true;
+        stream->peer_posted = control.number;
+        finish(stream);
+    } else {
+        if (control.kind == CONTROL_FINE && stream->phase == STREAM_ASKED)
+            stream->phase = STREAM_RUNNING;
+        stream->owner->on_control(stream, &control);
+    }
+}
+
+/* ---- from the peer to the TCP socket ---- */
+
+/* How many buffers are posted from now on. */
+static void count_landed(struct stream *stream, bool is_large)
+{
+    int64_t now_ns = clock_now_ns();
+    unsigned wanted = stream->landed += is_large;
+
+    if (now_ns - stream->round_ns >= second_ns) {
+        stream->credit = stream->credit / 2 > wanted ? stream->credit / 2 : wanted;
+    } else if (is_large && wanted >= stream->credit) {
+        stream->credit = 2 * wanted;
+    } else {
+        return;
+    }
+    stream->landed = 0;
+    stream->round_ns = now_ns;
+    if (stream->credit < CREDIT_LEAST)
+        stream->credit = CREDIT_LEAST;
+    if (stream->credit > credit_most)
+        stream->credit = credit_most;
+}
+
+static void post(struct stream *stream)
+{
+    while (stream->posted.count < stream->credit && stream->ended == 0) {
+        struct buffer *buffer = buffer_create(stream->posted.count < CREDIT_LEAST);
+
+        if (buffer == NULL)
+            return;
+        int code = zcrp_submit(stream->receiver, buffer->message, STREAM_BYTES);
+        if (code != 0) {
+            buffer_destroy(buffer);
+            stream->ended = code;
+            return;
+        }
+        buffers_add(&stream->posted, buffer);
+    }
+}
+
+/* The peer has ended its direction. */
+static void end_output(struct stream *stream)
+{
+    stream->has_peer_end = true;
+    if (stream->out.fd >= 0)
+        loop_close(&stream->out);
+    else if (shutdown(stream->in.fd, SHUT_WR) != 0 && errno != ENOTCONN)
+        stream_drop(stream);
+    finish(stream);
+}
+
+/* True: all of it is written. */
+static bool write_out(struct stream *stream, struct buffer *buffer)
+{
+    int fd = stream->out.fd >= 0 ? stream->out.fd : stream->in.fd;
+    const char *bytes = (const char *)buffer->message->buffer;
+
+    while (buffer->done < buffer->message->length) {
+        size_t left = (size_t)buffer->message->length - buffer->done;
+        ssize_t count = !stream->is_writable  ? 0
+                        : stream->out.fd >= 0 ? write(fd, bytes + buffer->done, left)
+                                              : send(fd, bytes + buffer->done, left, MSG_NOSIGNAL);
+
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0 && errno != EAGAIN) {
+            stream_drop(stream);
+            return false;
+        }
+        stream->is_writable = count > 0;
+        if (count <= 0)
+            return false;
+        buffer->done += (uint32_t)count;
+        stream->bytes_in += (uint64_t)count;
+    }
+    return true;
+}
+
+/* True: the message is dealt with. */
+static bool hear(struct stream *stream, struct buffer *buffer)
+{
+    if (stream->phase == STREAM_ASKING)
+        return false;
+    if (stream->phase == STREAM_REFUSED)
+        return true;
+    if (stream->phase != STREAM_RUNNING || stream->has_peer_end)
+        hear_control(stream, buffer);
+    else if (buffer->message->length == 0)
+        end_output(stream);
+    else
+        return write_out(stream, buffer);
+    return stream->phase != STREAM_DEAD;
+}
+
+static void hear_all(struct stream *stream)
+{
+    struct buffer *buffer;
+
+    while ((buffer = stream->posted.first) != NULL && buffer->has_ended) {
+        if (buffer->code != 0) {
+            stream->ended = stream->ended != 0 ? stream->ended : buffer->code;
+            return;
+        }
+        if (!hear(stream, buffer))
+            return;
+        bool is_large = buffer->message->length >= LARGE;
+        buffer_destroy(buffers_take(&stream->posted));
+        count_landed(stream, is_large);
+        post(stream);
+    }
+}
+
+/* ---- from the TCP socket to the peer ---- */
+
+static void let_go_sent(struct stream *stream)
+{
+    while (stream->sending.first != NULL && stream->sending.first->has_ended) {
+        struct buffer *buffer = buffers_take(&stream->sending);
+
+        stream->sending_bytes -= buffer->done;
+        if (buffer->code != 0 && stream->ended == 0)
+            stream->ended = buffer->code;
+        buffer_destroy(buffer);
+    }
+}
+
+/* May more be sent now? The path may carry more by now than when it was measured last. */
+static bool has_room(struct stream *stream)
+{
+    struct zcrp_stats stats;
+    int64_t now_ns;
+    int there = 0;
+
+    if (stream->sending.count >= credit_most)
+        return false;
+    if (stream->sending.count >= CREDIT_LEAST && !stream->has_hung_up &&
+        ioctl(stream->in.fd, FIONREAD, &there) == 0 && there < LARGE)
+        return false;
+    if (stream->sending_bytes < stream->sending_most)
+        return true;
+    now_ns = clock_now_ns();
+    if (now_ns - stream->measured_ns < MEASURE_NS || zcrp_stats(stream->sender, &stats) != 0)
+        return false;
+    stream->measured_ns = now_ns;
+    double carried = 2.0 * (double)stats.rate_bytes_per_s * (double)stats.rtt_smoothed_ns / 1e9;
+    stream->sending_most = sending_least + (carried < 1e12 ? (uint64_t)carried : 0);
+    return stream->sending_bytes < stream->sending_most;
+}
+
+static void end_input(struct stream *stream)
+{
+    stream->sent_end = send_copy(stream, "", 0);
+    stream->is_readable = false;
+    if (stream->out.fd >= 0)
+        loop_leave(&stream->in);
+    finish(stream);
+}
+
+/* Reads once, and sends that. False: there is nothing more to be had. */
+static bool read_in(struct stream *stream)
+{
+    struct buffer *buffer = buffer_create(stream->sending.count == 0);
+    ssize_t count;
+
+    if (buffer == NULL)
+        return false; /* one that is sent will be free */
+    do {
+        count = stream->out.fd >= 0 ? read(stream->in.fd, buffer->message->buffer, STREAM_BYTES)
+                                    : recv(stream->in.fd, buffer->message->buffer, STREAM_BYTES, 0);
+    } while (count < 0 && errno == EINTR);
+    if (count <= 0) {
+        buffer_destroy(buffer);
+        if (count == 0)
+            end_input(stream);
+        else if (errno != EAGAIN)
+            stream_drop(stream);
+        stream->is_readable = false;
+        return false;
+    }
+    buffer->done = (uint32_t)count;
+    int code = zcrp_submit(stream->sender, buffer->message, (nlong)count);
+    if (code != 0) {
+        buffer_destroy(buffer);
+        stream->ended = stream->ended != 0 ? stream->ended : code;
+        return false;
+    }
+    buffers_add(&stream->sending, buffer);
+    stream->sending_bytes += (uint64_t)count;
+    stream->bytes_out += (uint64_t)count;
+    if (count < STREAM_BYTES && !stream->has_hung_up && stream->out.fd < 0)
+        stream->is_readable = false; /* epoll tells of what comes later */
+    return stream->is_readable;
+}
+
+static void read_all(struct stream *stream)
+{
+    for (int i = 0; i < READS_AT_ONCE; i++) {
+        bool may_send = stream->phase == STREAM_ASKED || stream->phase == STREAM_RUNNING;
+
+        if (!may_send || !stream->is_readable || stream->sent_end || stream->ended != 0 ||
+            !has_room(stream) || !read_in(stream))
+            return;
+    }
+    loop_soon(&stream->turn);
+}
+
+/* ---- events ---- */
+
+static void run(struct turn *turn)
+{
+    struct stream *stream = (struct stream *)((char *)turn - offsetof(struct stream, turn));
+
+    if (stream->phase == STREAM_DEAD)
+        return;
+    let_go_sent(stream);
+    hear_all(stream);
+    if (stream->phase != STREAM_DEAD)
+        read_all(stream);
+    if (stream->phase != STREAM_DEAD && stream->ended != 0)
+        die(stream, stream->ended);
+}
+
+static void on_tcp(struct stream *stream, uint32_t events)
+{
+    stream->is_readable |= (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) != 0;
+    stream->is_writable |= (events & EPOLLOUT) != 0;
+    stream->has_hung_up |= (events & (EPOLLRDHUP | EPOLLHUP)) != 0;
+    if ((events & EPOLLERR) != 0)
+        stream_drop(stream);
+    else
+        loop_soon(&stream->turn);
+}
+
+static void on_in(struct watch *watch, uint32_t events)
+{
+    on_tcp((struct stream *)((char *)watch - offsetof(struct stream, in)), events);
+}
+
+static void on_out(struct watch *watch, uint32_t events)
+{
+    on_tcp((struct stream *)((char *)watch - offsetof(struct stream, out)),
+           events & ~(uint32_t)EPOLLHUP);
+}
+
+void stream_on_completion(const struct zcrp_completion *completion)
+{
+    struct stream *stream = completion->context;
+
+    if (stream->phase == STREAM_DEAD)
+        return;
+    if (completion->kind == ZCRP_MESSAGE_ENDED) {
+        struct buffer *buffer = completion->message->context;
+
+        buffer->has_ended = true;
+        buffer->code = completion->code;
+    } else if (completion->kind == ZCRP_CONNECTION_UP) {
+        stream->is_up = true;
+        stream->owner->on_up(stream);
+    } else if (completion->kind == ZCRP_CONNECTION_ENDED && stream->ended == 0) {
+        stream->ended = completion->code;
+    }
+    loop_soon(&stream->turn);
+}
+
+/* ---- the beginning ---- */
+
+struct stream *stream_create(struct zcrp_connection *connection, const struct stream_owner *owner)
+{
+    struct stream *stream = calloc(1, sizeof(*stream));
+
+    if (stream == NULL || zcrp_queue_add_connection(loop_queue(), connection, stream) != 0) {
+        free(stream);
+        (void)zcrp_connection_close(connection);
+        return NULL;
+    }
+    stream->owner = owner;
+    stream->connection = connection;
+    stream->sender = zcrp_connection_sender(connection);
+    stream->receiver = zcrp_connection_receiver(connection);
+    stream->is_up = zcrp_connection_status(connection) == 0;
+    stream->in = (struct watch){-1, on_in};
+    stream->out = (struct watch){-1, on_out};
+    stream->turn.run = run;
+    stream->job = (struct job){.work = close_connection, .finish = on_closed};
+    stream->credit = CREDIT_LEAST;
+    stream->sending_most = sending_least;
+    stream->round_ns = clock_now_ns();
+    stream->after = all;
+    if (all != NULL)
+        all->before = stream;
+    all = stream;
+    stream_counts.connections++;
+    post(stream);
+    return stream;
+}
+
+/* Begins to poll the descriptors, which do not block. */
+static void attach(struct stream *stream, int in, int out)
+{
+    const uint32_t both = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+    const int on = 1;
+
+    stream->in.fd = in;
+    stream->out.fd = in != out ? out : -1;
+    stream->is_readable = stream->is_writable = true;
+    stream->has_hung_up = false;
+    stream->sent_end = stream->sent_done = stream->has_peer_end = stream->has_peer_done = false;
+    stream->bytes_in = stream->bytes_out = 0;
+    stream_counts.open++;
+    if (in == out)
+        (void)setsockopt(in, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    /* EPERM: a regular file, always ready. */
+    if ((!loop_watch(&stream->in, both) && errno != EPERM) ||
+        (in != out && !loop_watch(&stream->out, EPOLLOUT | EPOLLET) && errno != EPERM))
+        stream->ended = ZCRP_ERROR_SYSTEM;
+    loop_soon(&stream->turn);
+}
+
+void stream_open(struct stream *stream, const struct control *control, int in, int out)
+{
+    stream_counts.streams++;
+    stream->phase = STREAM_ASKED;
+    (void)stream_say(stream, control);
+    attach(stream, in, out);
+}
+
+void stream_asked(struct stream *stream)
+{
+    stream_counts.streams++;
+    stream->phase = STREAM_ASKING;
+}
+
+void stream_accept(struct stream *stream, int fd)
+{
+    const struct control fine = {.kind = CONTROL_FINE};
+
+    stream->phase = STREAM_RUNNING;
+    (void)stream_say(stream, &fine);
+    attach(stream, fd, fd);
+}
+
+void stream_refuse(struct stream *stream, enum refusal reason, const char *text)
+{
+    struct control refused = control_make(CONTROL_REFUSED, (uint16_t)reason, 0, text);
+
+    stream_counts.refused++;
+    stream->phase = STREAM_REFUSED;
+    stream->since_ns = clock_now_ns();
+    (void)stream_say(stream, &refused);
+    loop_soon(&stream->turn);
+}

@@ -1,0 +1,125 @@
+/* A connection, and the TCP stream that it carries at the moment (control.h says how).
+ *
+ *      TCP socket --recv--> sending (buffers until they are acknowledged) --> connection
+ *      TCP socket <--send-- posted (buffers in their order; those that landed wait for room) <--
+ *
+ * Backpressure is the number of posted buffers: one is posted again when its bytes are in the TCP
+ * socket. There are CREDIT_LEAST of them while little comes, and more as large messages come: as
+ * many as twice those of the last second, up to the window. What is sent and not acknowledged is
+ * limited by what the path carries in two round trips, and by the window; of it no more than
+ * CREDIT_LEAST messages need be small: then the next one waits until it is large, or another one is
+ * acknowledged. So a flood of small writes costs neither credit nor datagrams. */
+#ifndef ZCRP_TUNNEL_STREAM_H
+#define ZCRP_TUNNEL_STREAM_H
+
+#include "buffers.h"
+#include "control.h"
+#include "loop.h"
+
+enum { CREDIT_LEAST = 4, LARGE = STREAM_BYTES / 2, NAME_ROOM = 320 };
+
+enum stream_phase {
+    STREAM_IDLE,    /* it carries none */
+    STREAM_ASKED,   /* this end has opened one, and its data may go */
+    STREAM_ASKING,  /* the peer has, and its data wait for the target */
+    STREAM_RUNNING, /* until both ends are DONE */
+    STREAM_REFUSED, /* this end has refused one: the peer closes the connection */
+    STREAM_CONTROL, /* it never carries any: the tunnel's own */
+    STREAM_DEAD,
+};
+
+struct stream;
+
+/* What the end that has the connection does. None of them may be NULL. */
+struct stream_owner {
+    /* A control message of another kind than DONE, where no data may come; also FINE, when the
+     * stream runs already. A peer that may not say that has to be dropped (stream_accuse). */
+    void (*on_control)(struct stream *stream, const struct control *control);
+    /* The peer was found: *stream is up. */
+    void (*on_up)(struct stream *stream);
+    /* The stream is over, and the connection may carry another. */
+    void (*on_idle)(struct stream *stream);
+    /* The stream is reset, if there is one, and the connection gone: why, as zcrp_strerror knows
+     * it, or 0 if this end wanted it. `was` is the phase before. */
+    void (*on_dead)(struct stream *stream, enum stream_phase was, int code);
+};
+
+struct stream {
+    const struct stream_owner *owner;
+    struct zcrp_connection *connection;
+    struct zcrp_entity *sender, *receiver;
+    enum stream_phase phase;
+    bool is_up;
+    int ended; /* the connection's code, once it has ended */
+
+    struct watch in, out; /* the TCP socket; `out` only if it is another descriptor */
+    bool is_readable, is_writable, has_hung_up;
+    bool sent_end, sent_done, has_peer_end, has_peer_done;
+    unsigned peer_posted; /* buffers that the peer has posted for this connection, as it says */
+    char name[NAME_ROOM]; /* what it is, for people */
+    uint64_t bytes_out, bytes_in; /* of the TCP stream: from this end's socket, and to it */
+
+    struct buffers posted, sending;
+    unsigned credit, landed; /* buffers to post; large messages since round_ns */
+    int64_t round_ns;
+    uint64_t sending_bytes, sending_most;
+    int64_t measured_ns;
+
+    struct turn turn;
+    struct job job;
+    struct stream *before, *after; /* of all */
+
+    /* The owner's. */
+    int role;
+    void *context;
+    struct dial *dial;   /* the way to its target; NULL: none */
+    struct stream *next; /* in a list */
+    int64_t since_ns;    /* that it is in its phase, where that matters */
+};
+
+struct stream_counts {
+    uint64_t streams, refused, reset; /* since the start: opened, of these refused or reset */
+    uint64_t bytes_out, bytes_in;     /* of TCP streams that are over */
+    unsigned open, connections;       /* now */
+};
+extern struct stream_counts stream_counts;
+
+/* The most bytes in flight each way of a stream. Before the first stream. */
+void stream_window(uint64_t bytes);
+
+/* Takes over the connection, and posts buffers. NULL: it could not, and closes the connection. */
+struct stream *stream_create(struct zcrp_connection *connection, const struct stream_owner *owner);
+
+/* Sends a control message. False: it could not; the stream is about to die. */
+bool stream_say(struct stream *stream, const struct control *control);
+
+/* Begins a TCP stream on an idle connection: says so, and carries what comes from the descriptors,
+ * which are one socket, or two others. They are the stream's from now on. */
+void stream_open(struct stream *stream, const struct control *control, int in, int out);
+
+/* The peer asks for one, and gets it, or not. */
+void stream_asked(struct stream *stream);
+void stream_accept(struct stream *stream, int fd);
+void stream_refuse(struct stream *stream, enum refusal reason, const char *text);
+
+/* Have the ends of an idle connection posted so much for it that it is better closed? */
+bool stream_is_worn(const struct stream *stream);
+
+/* Takes the TCP socket back, which is the caller's again. */
+int stream_take_back(struct stream *stream);
+
+/* Resets the TCP stream and closes the connection. The same because the peer broke the rules, which
+ * it complains of. */
+void stream_drop(struct stream *stream);
+void stream_accuse(struct stream *stream);
+
+/* A completion of its connection or a message. */
+void stream_on_completion(const struct zcrp_completion *completion);
+
+/* Drops all. */
+void stream_drop_all(void);
+
+/* The next one after `stream` of all; NULL: the first. */
+struct stream *stream_after(const struct stream *stream);
+
+#endif
