@@ -1,7 +1,7 @@
 /* The far end of one copy, in a process of its own as a remote shell starts it, while others call
  * its port. */
+#include "common/meeting.h"
 #include "zcrp-cp/ends/ends.h"
-#include "zcrp-cp/ends/meeting.h"
 #include "zcrp-cp/files/memory.h"
 
 #include "../../support/suite.h"
@@ -50,10 +50,10 @@ static void start_far(const char *no_memory)
     to_far = in[1];
     char line[MEETING_ROOM] = "";
     meeting_make(&meeting, 0);
-    meeting_write(&meeting, line);
+    meeting_write(&meeting, &program_of_copies, line);
     ck_assert_int_eq(write(to_far, line, strlen(line)), (ssize_t)strlen(line));
     ck_assert_int_gt(read(out[0], line, sizeof(line) - 1), 0);
-    ck_assert(meeting_read_port(line, &port, &is_one_host));
+    ck_assert(meeting_read_port(&program_of_copies, line, &port, &is_one_host));
     ck_assert(is_one_host);
     (void)close(out[0]);
 }
@@ -134,8 +134,10 @@ TEST(far__amid_those_without_the_key, .rows = 2)
     ck_assert_int_eq(crew_init(&crew), 0);
     meeting_make(&other, 0);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_ne(connect_with(&strangers[i], i == 0 ? NULL : meeting_keys(&other)), 0);
-    ck_assert_int_eq(connect_with(&connection, meeting_keys(&meeting)), 0);
+        ck_assert_int_ne(
+            connect_with(&strangers[i], i == 0 ? NULL : meeting_keys(&other, &program_of_copies)),
+            0);
+    ck_assert_int_eq(connect_with(&connection, meeting_keys(&meeting, &program_of_copies)), 0);
     line_init(&line, connection);
     ck_assert_int_eq(copy(&line), LINE_FINE);
     line_fini(&line);

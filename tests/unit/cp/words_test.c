@@ -1,6 +1,7 @@
 /* What comes from the user, and what is shown: locations, lines of a meeting, names with anything
  * in them. */
-#include "zcrp-cp/ends/meeting.h"
+#include "common/meeting.h"
+#include "zcrp-cp/ends/ends.h"
 #include "zcrp-cp/user/location.h"
 #include "zcrp-cp/user/progress.h"
 
@@ -162,10 +163,10 @@ TEST(meeting__lines)
     bool is_one_host = false;
 
     meeting_make(&made, 7000);
-    meeting_write(&made, line);
+    meeting_write(&made, &program_of_copies, line);
     ck_assert(line[strlen(line) - 1] == '\n');
     memset(&read, 0, sizeof(read));
-    ck_assert(meeting_read(&read, line));
+    ck_assert(meeting_read(&read, &program_of_copies, line));
     ck_assert_mem_eq(read.key, made.key, MEETING_KEY_BYTES);
     ck_assert_mem_eq(read.near_proof, made.near_proof, PROOF_BYTES);
     ck_assert_mem_eq(read.far_proof, made.far_proof, PROOF_BYTES);
@@ -176,15 +177,15 @@ TEST(meeting__lines)
 
         memcpy(cut, line, length);
         cut[length] = '\0';
-        ck_assert(!meeting_read(&read, cut));
+        ck_assert(!meeting_read(&read, &program_of_copies, cut));
     }
-    meeting_write_port(40000, true, line);
-    ck_assert(meeting_read_port(line, &port, &is_one_host));
+    meeting_write_port(&program_of_copies, 40000, true, line);
+    ck_assert(meeting_read_port(&program_of_copies, line, &port, &is_one_host));
     ck_assert_uint_eq(port, 40000);
-    ck_assert(!meeting_read_port("zcrp-cp 1 0 0\n", &port, &is_one_host));
-    ck_assert(!meeting_read_port("zcrp-cp 1 70000 0\n", &port, &is_one_host));
-    ck_assert(!meeting_read_port("zcrp-cp 9 7000 0\n", &port, &is_one_host));
-    ck_assert(!meeting_read_port("Welcome to zcrp-cp\n", &port, &is_one_host));
-    ck_assert(meeting_is_line("zcrp-cp 9 something\n"));
-    ck_assert(!meeting_is_line("Welcome\n"));
+    ck_assert(!meeting_read_port(&program_of_copies, "zcrp-cp 1 0 0\n", &port, &is_one_host));
+    ck_assert(!meeting_read_port(&program_of_copies, "zcrp-cp 1 70000 0\n", &port, &is_one_host));
+    ck_assert(!meeting_read_port(&program_of_copies, "zcrp-cp 9 7000 0\n", &port, &is_one_host));
+    ck_assert(!meeting_read_port(&program_of_copies, "Welcome to zcrp-cp\n", &port, &is_one_host));
+    ck_assert(meeting_is_line(&program_of_copies, "zcrp-cp 9 something\n"));
+    ck_assert(!meeting_is_line(&program_of_copies, "Welcome\n"));
 }

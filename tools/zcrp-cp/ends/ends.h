@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/meeting.h"
 #include "session.h"
 
 /* What the program ends with. */
@@ -21,6 +22,9 @@ enum {
 };
 
 enum { PORT_OF_SERVERS = 6636 };
+
+/* The program, to a meeting. */
+extern const struct meeting_program program_of_copies;
 
 /* The command line. */
 struct options {

@@ -7,9 +7,13 @@
 
 #include "common/clock.h"
 #include "common/complain.h"
-#include "meeting.h"
+#include "common/meeting.h"
 
 static const int64_t step_ns = 200000000, patience_ns = 60000000000;
+
+const struct meeting_program program_of_copies = {"zcrp-cp", RECORD_VERSION, true};
+_Static_assert((int)MEETING_PROOF_BYTES == (int)PROOF_BYTES,
+               "the proofs of the meeting are the session's");
 
 struct far {
     struct meeting meeting;
@@ -19,28 +23,6 @@ struct far {
 
 /* When standard input ends, the near end is gone, however that has ended. Part files stay. */
 static struct line line = {.watched = STDIN_FILENO, .on_end = LINE_INTERRUPTED};
-
-static int read_meeting(struct meeting *meeting)
-{
-    char text[MEETING_ROOM];
-    int status = 0;
-
-    if (fgets(text, sizeof(text), stdin) == NULL || !meeting_read(meeting, text))
-        status = complain("--far is for zcrp-cp itself, of the same version");
-    explicit_bzero(text, sizeof(text));
-    return status;
-}
-
-static int tell_port(const struct far *far)
-{
-    char text[MEETING_ROOM];
-
-    meeting_write_port((uint16_t)zcrp_listener_port(far->listener),
-                       far->meeting.host == meeting_host(), text);
-    return fputs(text, stdout) >= 0 && fflush(stdout) == 0
-               ? 0
-               : complain("cannot answer: %s", strerror(errno));
-}
 
 /* Waits for the near end: nobody else has the key. What it wants, and it has the line; or NULL, and
  * it was complained of, unless the line has ended. */
@@ -89,14 +71,17 @@ int far_run(void)
     int status = STATUS_BROKEN;
 
     program_invocation_short_name = name; /* its complaints come out beside the near end's */
-    if (read_meeting(&far.meeting) != 0)
+    if (meeting_hear(&far.meeting, &program_of_copies) != 0)
         return STATUS_USAGE;
     if (crew_init(&far.crew) != 0) {
         (void)complain("cannot start threads: %s", strerror(errno));
         return STATUS_BROKEN;
     }
-    if (meeting_listen(&far.listener, NULL, far.meeting.port, 0, meeting_keys(&far.meeting)) == 0 &&
-        tell_port(&far) == 0 && serve_near(&far) == LINE_FINE)
+    const struct zcrp_options zcrp = {.keys = meeting_keys(&far.meeting, &program_of_copies)};
+    if (meeting_listen(&far.listener, NULL, far.meeting.port, &zcrp) == 0 &&
+        meeting_answer(&far.meeting, &program_of_copies,
+                       (uint16_t)zcrp_listener_port(far.listener)) == 0 &&
+        serve_near(&far) == LINE_FINE)
         status = STATUS_FINE;
     (void)zcrp_listener_close(far.listener);
     crew_fini(&far.crew);

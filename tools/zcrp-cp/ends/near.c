@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "meeting.h"
 #include "zcrp-cp/files/place.h"
 #include "zcrp-cp/user/location.h"
 
@@ -190,6 +189,7 @@ static int reach_with_keys(struct near *near, const char *host, uint16_t port,
 /* By the remote shell, or at a server. */
 static int reach_far(struct near *near)
 {
+    const char *const arguments[] = {"--far", NULL};
     uint16_t port = (uint16_t)(near->options->port > 0 ? near->options->port : PORT_OF_SERVERS);
     bool is_one_host;
 
@@ -197,12 +197,12 @@ static int reach_far(struct near *near)
         return reach_with_keys(near, near->far.host, port,
                                meeting_server_keys(near->options->keys));
     meeting_make(&near->meeting, (uint16_t)near->options->port);
-    if (remote_start(&near->remote, near->options->rsh, near->far.login,
-                     near->options->far_program) != 0 ||
-        remote_meet(&near->remote, &near->meeting, &port, &is_one_host) != 0)
+    if (remote_start(&near->remote, near->options->rsh, near->far.login, near->options->far_program,
+                     arguments) != 0 ||
+        remote_meet(&near->remote, &near->meeting, &program_of_copies, &port, &is_one_host) != 0)
         return -1;
     return reach_with_keys(near, is_one_host ? "127.0.0.1" : near->far.host, port,
-                           meeting_keys(&near->meeting));
+                           meeting_keys(&near->meeting, &program_of_copies));
 }
 
 /* ---- the copy ---- */

@@ -14,7 +14,6 @@
 
 #include "common/clock.h"
 #include "common/complain.h"
-#include "meeting.h"
 
 enum {
     DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
@@ -303,9 +302,10 @@ int server_serve(const struct options *options)
         (void)complain("%s: %s", options->serve, strerror(errno));
         return STATUS_SOME_FAILED;
     }
+    const struct zcrp_options zcrp = {.connections = 2 * SERVER_CLIENTS_MOST,
+                                      .keys = meeting_server_keys(options->keys)};
     if (meeting_listen(&server.listener, options->address,
-                       options->port > 0 ? options->port : PORT_OF_SERVERS, 2 * SERVER_CLIENTS_MOST,
-                       meeting_server_keys(options->keys)) != 0)
+                       options->port > 0 ? options->port : PORT_OF_SERVERS, &zcrp) != 0)
         return STATUS_BROKEN;
     if (!options->is_quiet) {
         printf("zcrp-cp serves %s on UDP port %d\n", options->serve,

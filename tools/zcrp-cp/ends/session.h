@@ -25,14 +25,14 @@ struct session_wishes {
     const char *const *paths; /* the sources, or the one target, as the far end knows them */
     int path_count;
     const char *where;    /* what stands before them in complaints: "host:"; NULL: nothing */
-    const uint8_t *proof; /* of meeting.h; NULL: none */
+    const uint8_t *proof; /* of common/meeting.h; NULL: none */
 };
 
 /* What the far end allows. */
 struct session_rules {
     int directory; /* nothing outside it is read or written; -1: the user's own rights are enough */
     bool is_read_only;
-    const uint8_t *proof; /* of meeting.h; NULL: none */
+    const uint8_t *proof; /* of common/meeting.h; NULL: none */
 };
 
 /* Near end: says what it wants, which takes at most `most_ns`, and waits for the answer. 0; a code

@@ -12,26 +12,24 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
-#include "common/complain.h"
+#include "complain.h"
 
 enum {
     FACT_ROOM = 128,
     PORT_ROOM = 8,
-    WORDS_MOST = 64,   /* of --rsh */
+    WORDS_MOST = 64, /* of the remote shell, and behind it */
+    ARGUMENTS_MOST = 16,
     STRANGE_MOST = 64, /* lines of the remote shell before the answer */
     WAITS = 300,       /* of 10 ms: so long may the far end take to end */
     NOT_FOUND = 127,   /* a shell's status for a command that it does not find */
 };
 
-static const char prefix[] = "zcrp-cp ";
-
 void meeting_make(struct meeting *meeting, uint16_t port)
 {
     randombytes_buf(meeting->key, MEETING_KEY_BYTES);
-    randombytes_buf(meeting->near_proof, PROOF_BYTES);
-    randombytes_buf(meeting->far_proof, PROOF_BYTES);
+    randombytes_buf(meeting->near_proof, MEETING_PROOF_BYTES);
+    randombytes_buf(meeting->far_proof, MEETING_PROOF_BYTES);
     meeting->host = meeting_host();
     meeting->port = port;
 }
@@ -56,57 +54,74 @@ static bool take_digits(const char **from, uint8_t *bytes, size_t count)
     return length == count;
 }
 
-void meeting_write(const struct meeting *meeting, char line[MEETING_ROOM])
+void meeting_write(const struct meeting *meeting, const struct meeting_program *program,
+                   char line[MEETING_ROOM])
 {
-    int length = snprintf(line, MEETING_ROOM, "%s%d ", prefix, RECORD_VERSION);
+    int length = snprintf(line, MEETING_ROOM, "%s %d ", program->name, program->version);
     char *to = put_digits(line + length, meeting->key, MEETING_KEY_BYTES);
 
-    *to++ = ' ';
-    to = put_digits(to, meeting->near_proof, PROOF_BYTES);
-    to = put_digits(to, meeting->far_proof, PROOF_BYTES);
+    if (program->has_proofs) {
+        *to++ = ' ';
+        to = put_digits(to, meeting->near_proof, MEETING_PROOF_BYTES);
+        to = put_digits(to, meeting->far_proof, MEETING_PROOF_BYTES);
+    }
     (void)snprintf(to, (size_t)(line + MEETING_ROOM - to), " %016" PRIx64 " %u\n", meeting->host,
                    (unsigned)meeting->port);
 }
 
-bool meeting_read(struct meeting *meeting, const char *line)
+/* Behind "PROGRAM VERSION ", of this version; NULL: the line does not begin so. */
+static const char *skip_name(const struct meeting_program *program, const char *line)
 {
     int version = 0, length = 0;
+
+    if (!meeting_is_line(program, line) ||
+        sscanf(line + strlen(program->name), " %d %n", &version, &length) != 1 ||
+        version != program->version)
+        return NULL;
+    return line + strlen(program->name) + length;
+}
+
+bool meeting_read(struct meeting *meeting, const struct meeting_program *program, const char *line)
+{
     unsigned port = 0;
 
-    if (sscanf(line, "zcrp-cp %d %n", &version, &length) != 1 || version != RECORD_VERSION)
-        return false;
-    line += length;
-    if (!take_digits(&line, meeting->key, MEETING_KEY_BYTES) || *line++ != ' ' ||
-        !take_digits(&line, meeting->near_proof, PROOF_BYTES) ||
-        !take_digits(&line, meeting->far_proof, PROOF_BYTES) ||
+    line = skip_name(program, line);
+    if (line == NULL || !take_digits(&line, meeting->key, MEETING_KEY_BYTES) ||
+        (program->has_proofs &&
+         (*line++ != ' ' || !take_digits(&line, meeting->near_proof, MEETING_PROOF_BYTES) ||
+          !take_digits(&line, meeting->far_proof, MEETING_PROOF_BYTES))) ||
         sscanf(line, " %" SCNx64 " %u", &meeting->host, &port) != 2 || port > UINT16_MAX)
         return false;
     meeting->port = (uint16_t)port;
     return true;
 }
 
-void meeting_write_port(uint16_t port, bool is_one_host, char line[MEETING_ROOM])
+void meeting_write_port(const struct meeting_program *program, uint16_t port, bool is_one_host,
+                        char line[MEETING_ROOM])
 {
-    (void)snprintf(line, MEETING_ROOM, "%s%d %u %u\n", prefix, RECORD_VERSION, (unsigned)port,
-                   is_one_host ? (unsigned)port : 0);
+    (void)snprintf(line, MEETING_ROOM, "%s %d %u %u\n", program->name, program->version,
+                   (unsigned)port, is_one_host ? (unsigned)port : 0);
 }
 
-bool meeting_read_port(const char *line, uint16_t *port, bool *is_one_host)
+bool meeting_read_port(const struct meeting_program *program, const char *line, uint16_t *port,
+                       bool *is_one_host)
 {
-    int version = 0;
     unsigned first = 0, second = 0;
 
-    if (sscanf(line, "zcrp-cp %d %u %u", &version, &first, &second) != 3 ||
-        version != RECORD_VERSION || first == 0 || first > UINT16_MAX || second > UINT16_MAX)
+    line = skip_name(program, line);
+    if (line == NULL || sscanf(line, "%u %u", &first, &second) != 2 || first == 0 ||
+        first > UINT16_MAX || second > UINT16_MAX)
         return false;
     *port = (uint16_t)first;
     *is_one_host = second != 0;
     return true;
 }
 
-bool meeting_is_line(const char *line)
+bool meeting_is_line(const struct meeting_program *program, const char *line)
 {
-    return strncmp(line, prefix, sizeof(prefix) - 1) == 0;
+    size_t length = strlen(program->name);
+
+    return strncmp(line, program->name, length) == 0 && line[length] == ' ';
 }
 
 /* ---- one host ---- */
@@ -114,6 +129,8 @@ bool meeting_is_line(const char *line)
 uint64_t meeting_host(void)
 {
     char facts[2 * FACT_ROOM] = "";
+    uint8_t hash[crypto_generichash_BYTES_MIN];
+    uint64_t host;
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
     if (fd >= 0) {
@@ -121,15 +138,41 @@ uint64_t meeting_host(void)
         (void)close(fd);
     }
     (void)!readlink("/proc/self/ns/net", facts + FACT_ROOM, FACT_ROOM);
-    return XXH3_64bits(facts, sizeof(facts));
+    (void)crypto_generichash(hash, sizeof(hash), (const uint8_t *)facts, sizeof(facts), NULL, 0);
+    memcpy(&host, hash, sizeof(host));
+    return host;
+}
+
+/* ---- the far end ---- */
+
+int meeting_hear(struct meeting *meeting, const struct meeting_program *program)
+{
+    char text[MEETING_ROOM];
+    int status = 0;
+
+    if (fgets(text, sizeof(text), stdin) == NULL || !meeting_read(meeting, program, text))
+        status = complain("--far is for %s itself, of the same version", program->name);
+    explicit_bzero(text, sizeof(text));
+    return status;
+}
+
+int meeting_answer(const struct meeting *meeting, const struct meeting_program *program,
+                   uint16_t port)
+{
+    char text[MEETING_ROOM];
+
+    meeting_write_port(program, port, meeting->host == meeting_host(), text);
+    return fputs(text, stdout) >= 0 && fflush(stdout) == 0
+               ? 0
+               : complain("cannot answer: %s", strerror(errno));
 }
 
 /* ---- secrets ---- */
 
-struct zcrp_keys *meeting_keys(const struct meeting *meeting)
+struct zcrp_keys *meeting_keys(const struct meeting *meeting, const struct meeting_program *program)
 {
     struct zcrp_keys *keys = NULL;
-    int code = zcrp_keys_psk(&keys, "zcrp-cp", meeting->key, MEETING_KEY_BYTES);
+    int code = zcrp_keys_psk(&keys, program->name, meeting->key, MEETING_KEY_BYTES);
 
     if (code != 0)
         (void)complain("cannot make a key: %s", zcrp_explain(code));
@@ -147,19 +190,18 @@ struct zcrp_keys *meeting_server_keys(const char *path)
 }
 
 int meeting_listen(struct zcrp_listener **listener, const char *address, uint64_t port,
-                   unsigned connections, struct zcrp_keys *keys)
+                   const struct zcrp_options *options)
 {
-    const struct zcrp_options options = {.connections = connections, .keys = keys};
     char text[PORT_ROOM];
 
-    if (keys == NULL)
+    if (options->keys == NULL)
         return -1;
     (void)snprintf(text, sizeof(text), "%u", (unsigned)port);
-    int code = zcrp_listen(listener, address, text, &options);
+    int code = zcrp_listen(listener, address, text, options);
     if (code != 0)
         (void)complain("cannot listen on UDP port %s%s%s: %s", text, address != NULL ? " of " : "",
                        address != NULL ? address : "", zcrp_explain(code));
-    zcrp_keys_free(keys);
+    zcrp_keys_free(options->keys);
     return code == 0 ? 0 : -1;
 }
 
@@ -171,7 +213,7 @@ static int cut(char *text, char *words[WORDS_MOST])
     int count = 0;
 
     for (char *word = strtok(text, " \t"); word != NULL; word = strtok(NULL, " \t")) {
-        if (count == WORDS_MOST - 4)
+        if (count == WORDS_MOST - ARGUMENTS_MOST - 3)
             return complain("--rsh has too many words");
         words[count++] = word;
     }
@@ -223,17 +265,21 @@ static int start(struct remote *remote, char **words)
     return complain("cannot run %s: %s", words[0], strerror(code));
 }
 
-int remote_start(struct remote *remote, const char *shell, const char *login, const char *program)
+int remote_start(struct remote *remote, const char *shell, const char *login,
+                 const char *far_program, const char *const arguments[])
 {
-    char *words[WORDS_MOST], *text = strdup(shell), option[] = "--far";
+    char *words[WORDS_MOST], *text = strdup(shell);
     int count = text != NULL ? cut(text, words) : complain("no memory");
 
     *remote = (struct remote){.in = -1, .out = -1, .login = login};
     if (count > 0) {
         words[count] = (char *)login;
-        words[count + 1] = (char *)program;
-        words[count + 2] = option;
-        words[count + 3] = NULL;
+        words[count + 1] = (char *)far_program;
+        for (int i = 0; i <= ARGUMENTS_MOST; i++) {
+            words[count + 2 + i] = i < ARGUMENTS_MOST ? (char *)arguments[i] : NULL;
+            if (words[count + 2 + i] == NULL)
+                break;
+        }
         count = start(remote, words) == 0 ? count : -1;
     }
     free(text);
@@ -263,7 +309,7 @@ static bool read_line(int fd, char line[MEETING_ROOM])
     return true;
 }
 
-static int complain_of_end(struct remote *remote)
+static int complain_of_end(struct remote *remote, const struct meeting_program *program)
 {
     int status = 0;
 
@@ -274,29 +320,33 @@ static int complain_of_end(struct remote *remote)
     if (WIFSIGNALED(status))
         return complain("%s: the remote shell was ended by signal %d", remote->login,
                         WTERMSIG(status));
-    return complain(
-        "%s: the remote shell ended without an answer, with status %d%s", remote->login,
-        WEXITSTATUS(status),
-        WEXITSTATUS(status) == NOT_FOUND ? ": is zcrp-cp there? --far-program says where" : "");
+    if (WEXITSTATUS(status) == NOT_FOUND)
+        return complain(
+            "%s: the remote shell ended without an answer, with status %d: is %s there? "
+            "--far-program says where",
+            remote->login, NOT_FOUND, program->name);
+    return complain("%s: the remote shell ended without an answer, with status %d", remote->login,
+                    WEXITSTATUS(status));
 }
 
-int remote_meet(struct remote *remote, const struct meeting *meeting, uint16_t *port,
-                bool *is_one_host)
+int remote_meet(struct remote *remote, const struct meeting *meeting,
+                const struct meeting_program *program, uint16_t *port, bool *is_one_host)
 {
     char line[MEETING_ROOM];
 
-    meeting_write(meeting, line);
+    meeting_write(meeting, program, line);
     /* If it cannot be written, what can be read says why. */
     (void)!write(remote->in, line, strlen(line));
     explicit_bzero(line, sizeof(line));
     errno = 0;
     for (int i = 0; i < STRANGE_MOST && read_line(remote->out, line); i++) {
-        if (meeting_read_port(line, port, is_one_host))
+        if (meeting_read_port(program, line, port, is_one_host))
             return 0;
-        if (meeting_is_line(line))
-            return complain("%s: the far end is another version of zcrp-cp", remote->login);
+        if (meeting_is_line(program, line))
+            return complain("%s: the far end is another version of %s", remote->login,
+                            program->name);
     }
-    return errno == EINTR ? -1 : complain_of_end(remote);
+    return errno == EINTR ? -1 : complain_of_end(remote, program);
 }
 
 /* ---- the end ---- */
