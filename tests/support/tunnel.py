@@ -53,11 +53,14 @@ class Place:
         self.checks = self.failures = 0
 
     def key(self, name):
-        path = os.path.join(self.folder, name)
+        path = self.file(name)
         if not os.path.exists(path):
             subprocess.run([program("zcrp-keys"), "generate", "psk", name, path], check=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return path
+
+    def file(self, name):
+        return os.path.join(self.folder, name)
 
     def check(self, name, is_fine):
         self.checks += 1
@@ -207,6 +210,16 @@ class Near(End):
         count = (local + list(more)).count("-L") + more.count("--socks")
         self.ports = self.wait_for(r"listens on port (\d+)$", count) if count else []
         self.port = self.ports[0] if count else None
+
+    @classmethod
+    def by_shell(cls, place, target, rsh):
+        """Through a far end that a remote shell starts."""
+        near = cls.__new__(cls)
+        End.__init__(near, place)
+        near.launch("-e", rsh, "--far-program", program("zcrp-tunnel"), "user@127.0.0.1", "-L",
+                    f"0:127.0.0.1:{target.port}")
+        near.port = near.wait_for(r"listens on port (\d+)$")[0]
+        return near
 
     def listens_far(self):
         return self.wait_for(r" listens on port (\d+) for ")[0]

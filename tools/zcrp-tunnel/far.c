@@ -13,7 +13,7 @@
 #include "stream.h"
 #include "tunnel.h"
 
-enum { ROLE_NEW, ROLE_TUNNEL, ROLE_RESERVED, WAITING_MOST = 1024, KEPT = 32 };
+enum { ROLE_NEW, ROLE_TUNNEL, ROLE_RESERVED, WAITING_MOST = 1024, KEPT = 32, SIGNALLED = 128 };
 
 static const int64_t refused_ns = 5000000000;
 
@@ -354,19 +354,23 @@ static void on_tick(int64_t now_ns)
 
 static const struct loop_calls calls = {on_completion, on_tick, tunnel_tell_counts};
 
-/* Listens with the keys, which it frees; NULL: that was complained of. */
+/* When standard input ends, the near end is gone, however that has ended. */
+static void on_input(struct watch *watch, uint32_t events)
+{
+    char bytes[64];
+
+    (void)events;
+    if (read(watch->fd, bytes, sizeof(bytes)) <= 0)
+        loop_stop(STATUS_FINE);
+}
+
 static int listen_at(const char *host, uint64_t port, struct zcrp_keys *keys)
 {
     const struct zcrp_options zcrp = tunnel_options(options, keys);
-    char text[PORT_ROOM];
 
-    if (keys == NULL)
+    if (meeting_listen(&listener, host, port, &zcrp) != 0)
         return -1;
-    (void)snprintf(text, sizeof(text), "%u", (unsigned)port);
-    int code = zcrp_listen(&listener, host, text, &zcrp);
-    zcrp_keys_free(keys);
-    if (code == 0)
-        code = zcrp_queue_add_listener(loop_queue(), listener, NULL);
+    int code = zcrp_queue_add_listener(loop_queue(), listener, NULL);
     return code == 0 ? 0 : complain("cannot listen: %s", zcrp_explain(code));
 }
 
@@ -377,7 +381,7 @@ static int run(void)
     stream_drop_all();
     loop_finish(2000000000);
     (void)zcrp_listener_close(listener);
-    return status;
+    return status > SIGNALLED ? STATUS_FINE : status;
 }
 
 int far_serve(const struct options *given)
@@ -385,10 +389,31 @@ int far_serve(const struct options *given)
     const char *host = given->serve.host[0] == '*' ? NULL : given->serve.host;
 
     options = given;
-    if (loop_open(&calls) != 0 || listen_at(host, given->serve.port, tunnel_keys(given->keys)) != 0)
+    if (loop_open(&calls) != 0 ||
+        listen_at(host, given->serve.port, meeting_server_keys(given->keys)) != 0)
         return STATUS_BROKEN;
     printf("zcrp-tunnel serves UDP port %d\n", zcrp_listener_port(listener));
     (void)fflush(stdout);
-    int status = run();
-    return status > 128 ? STATUS_FINE : status;
+    return run();
+}
+
+int far_run(struct options *given)
+{
+    static char name[] = "zcrp-tunnel (far end)";
+    static struct watch input = {STDIN_FILENO, on_input};
+    struct meeting meeting;
+
+    program_invocation_short_name = name; /* its complaints come out beside the near end's */
+    options = given;
+    given->allows_all = true;
+    if (meeting_hear(&meeting, &tunnel_program) != 0)
+        return STATUS_USAGE;
+    int status = STATUS_BROKEN;
+    if (loop_open(&calls) == 0 &&
+        listen_at(NULL, meeting.port, meeting_keys(&meeting, &tunnel_program)) == 0 &&
+        meeting_answer(&meeting, &tunnel_program, (uint16_t)zcrp_listener_port(listener)) == 0 &&
+        loop_watch(&input, EPOLLIN))
+        status = run();
+    meeting_forget(&meeting);
+    return status;
 }

@@ -256,7 +256,7 @@ int loop_run(void)
 {
     while (!loop.has_ended && ending_signal == 0)
         run_once();
-    return ending_signal != 0 ? SIGNALLED + ending_signal : loop.status;
+    return ending_signal != 0 ? loop_signal() : loop.status;
 }
 
 void loop_stop(int status)
@@ -276,9 +276,9 @@ int loop_interruptible(int (*call)(void *context), void *context)
     return status;
 }
 
-bool loop_was_interrupted(void)
+int loop_signal(void)
 {
-    return ending_signal != 0;
+    return ending_signal != 0 ? SIGNALLED + ending_signal : 0;
 }
 
 void loop_finish(int64_t most_ns)

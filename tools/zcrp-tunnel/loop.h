@@ -57,7 +57,9 @@ void loop_stop(int status);
 
 /* Runs `call` with the signals unblocked: system calls end with EINTR. */
 int loop_interruptible(int (*call)(void *context), void *context);
-bool loop_was_interrupted(void);
+
+/* The status for the signal that has come to end the loop; 0: none has. */
+int loop_signal(void);
 
 /* Runs until all jobs have finished, `most_ns` at most. */
 void loop_finish(int64_t most_ns);

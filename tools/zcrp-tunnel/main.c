@@ -20,6 +20,8 @@ enum {
     MESSAGES = 256, /* of a connection, under way */
 };
 
+const struct meeting_program tunnel_program = {"zcrp-tunnel", CONTROL_VERSION, false};
+
 #define AT(field) offsetof(struct options, field)
 
 static int read_forward(void *place, const char *text, bool is_reverse, const char *option)
@@ -109,6 +111,15 @@ static const struct argument_row rows[] = {
     ARGUMENT("allow-listen", 0, OTHER, 0, 0, 0, "ADDRESS:PORT",
              "with --serve: clients may listen there with -R; either may be *",
              .read = read_listened),
+    ARGUMENT("rsh", 'e', TEXT, AT(rsh), 0, 0, "COMMAND",
+             "start the far end by COMMAND (ZCRP_RSH in the environment, or ssh)"),
+    ARGUMENT("far-program", 0, TEXT, AT(far_program), 0, 0, "PATH",
+             "where zcrp-tunnel is at the far end (zcrp-tunnel)"),
+    ARGUMENT("address", 0, TEXT, AT(address), 0, 0, "ADDRESS",
+             "connect to ADDRESS, not to the host's name"),
+    ARGUMENT("port", 0, NUMBER, AT(port), 1, 65535, "PORT",
+             "the far end that ssh starts listens on UDP port PORT (any)"),
+    ARGUMENT_TRUE("far", 0, AT(is_far), "be the far end of one tunnel, as zcrp-tunnel starts it"),
     ARGUMENT_HEADING("Others:"),
     ARGUMENT("warm", 0, NUMBER, AT(warm), 0, 1024, "COUNT",
              "keep COUNT connections ready for new streams (8)"),
@@ -164,7 +175,9 @@ static int check(const struct options *options, const char *word)
         return complain("--allow and --allow-listen are for --serve");
     if (options->stdio.host[0] != '\0' && (options->forward_count > 0 || options->keys == NULL))
         return complain("--stdio needs --keys, and has no forwards");
-    if (options->serves)
+    if (options->is_far && (word != NULL || options->forward_count > 0 || options->serves))
+        return complain("--far is for zcrp-tunnel itself");
+    if (options->serves || options->is_far)
         return 0;
     if (word == NULL)
         return complain(options->stdio.host[0] != '\0' ? "what is the target?"
@@ -199,16 +212,6 @@ struct zcrp_options tunnel_options(const struct options *options, struct zcrp_ke
     };
 }
 
-struct zcrp_keys *tunnel_keys(const char *file)
-{
-    struct zcrp_keys *keys = NULL;
-    int code = zcrp_keys_read(&keys, file);
-
-    if (code != 0)
-        (void)complain("%s", zcrp_explain(code));
-    return keys;
-}
-
 void tunnel_tell_counts(void)
 {
     uint64_t out = stream_counts.bytes_out, in = stream_counts.bytes_in;
@@ -229,12 +232,15 @@ void tunnel_tell_counts(void)
 int main(int argc, char **argv)
 {
     static struct options options = {
+        .far_program = "zcrp-tunnel",
         .window = 3 << 20,
         .memory = 256 << 20,
         .warm = 8,
         .silence_ns = 30000000000,
     };
-    const char *word;
+    const char *word, *rsh = getenv("ZCRP_RSH");
+
+    options.rsh = rsh != NULL && rsh[0] != '\0' ? rsh : "ssh";
     int status = read_options(&options, argc, argv, &word);
 
     if (status != 0)
@@ -243,7 +249,11 @@ int main(int argc, char **argv)
         return arguments_status(-1);
     stream_window(options.window);
     buffers_limit(options.memory);
+    if (options.is_far)
+        return far_run(&options);
     if (options.serves)
         return far_serve(&options);
+    if (options.stdio.host[0] != '\0')
+        return stdio_run(&options, word);
     return near_run(&options, word);
 }

@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/complain.h"
+#include "common/quantity.h"
 #include "sockets.h"
 #include "socks.h"
 #include "stream.h"
@@ -26,14 +27,17 @@ static struct near {
     const struct options *options;
     struct zcrp_options zcrp;
     struct address far;
-    char numeric[64]; /* its address, once it was found */
+    const char *login; /* for the remote shell; NULL: the far end stands */
+    struct remote remote;
+    struct watch remote_out; /* which ends with it */
+    char numeric[64];        /* its address, once it was found */
     struct stream *tunnel;
     struct control reserve; /* what a connection for CALL says first */
     struct stream *idle;    /* connections, found or not yet */
     unsigned idle_count, reserved_count, reserved_most;
     unsigned connecting; /* connections that are not up: each costs the far end a handshake */
     struct door doors[FORWARDS_MOST];
-    bool is_up, was_up, is_ending;
+    bool is_up, was_up, is_ending, remote_ended;
     int64_t retry_ns, wait_ns; /* when it begins anew, and how long it waits the next time */
 } near;
 
@@ -41,6 +45,14 @@ static void note(const struct stream *stream, const char *what)
 {
     if (near.options->is_verbose)
         (void)complain("%s: %s", stream->name, what);
+}
+
+/* Behind "user@". */
+static const char *host_of(const char *login)
+{
+    const char *at = strrchr(login, '@');
+
+    return at != NULL ? at + 1 : login;
 }
 
 /* ---- connections ---- */
@@ -267,11 +279,46 @@ static void on_tunnel_control(const struct control *control)
     }
 }
 
+/* The remote shell starts a far end, with a key of its own. 0, or -1 with a complaint, unless a
+ * signal has come. */
+static int start_far(void *context)
+{
+    char window[QUANTITY_ROOM], silence[QUANTITY_ROOM];
+    const char *const arguments[] = {"--far", "--window", window, "--silence", silence, NULL};
+    struct meeting meeting;
+    bool is_one_host = false;
+
+    (void)context;
+    (void)snprintf(window, sizeof(window), "%llu", (unsigned long long)near.options->window);
+    (void)snprintf(silence, sizeof(silence), "%.3f", (double)near.options->silence_ns / 1e9);
+    loop_leave(&near.remote_out);
+    remote_end(&near.remote);
+    zcrp_keys_free(near.zcrp.keys);
+    near.zcrp.keys = NULL;
+    meeting_make(&meeting, (uint16_t)near.options->port);
+    int status = remote_start(&near.remote, near.options->rsh, near.login,
+                              near.options->far_program, arguments);
+    if (status == 0)
+        status = remote_meet(&near.remote, &meeting, &tunnel_program, &near.far.port, &is_one_host);
+    if (status == 0)
+        near.zcrp.keys = meeting_keys(&meeting, &tunnel_program);
+    meeting_forget(&meeting);
+    if (near.zcrp.keys == NULL)
+        return -1;
+    if (near.options->address == NULL)
+        (void)snprintf(near.far.host, sizeof(near.far.host), "%s",
+                       is_one_host ? "127.0.0.1" : host_of(near.login));
+    near.remote_out.fd = near.remote.out;
+    return loop_watch(&near.remote_out, EPOLLIN) ? 0 : -1;
+}
+
 /* Begins the tunnel. False: it could not. */
 static bool begin(void)
 {
     const struct control hello = {.kind = CONTROL_HELLO};
 
+    if (near.login != NULL && loop_interruptible(start_far, NULL) != 0)
+        return false;
     near.tunnel = connect_far(ROLE_TUNNEL);
     if (near.tunnel == NULL)
         return false;
@@ -286,7 +333,7 @@ static void wait_a_while(void)
     near.wait_ns = 2 * near.wait_ns < retry_most_ns ? 2 * near.wait_ns : retry_most_ns;
 }
 
-static void on_lost(int code)
+static void on_lost(const char *why)
 {
     bool was_up = near.is_up;
 
@@ -298,17 +345,31 @@ static void on_lost(int code)
         return;
     if (!near.was_up) {
         (void)complain("cannot connect to %s, UDP port %u: %s", near.far.host,
-                       (unsigned)near.far.port,
-                       code != 0 ? zcrp_strerror(code) : "the far end is none of zcrp-tunnel");
+                       (unsigned)near.far.port, why);
         loop_stop(STATUS_BROKEN);
         return;
     }
     if (was_up)
-        (void)complain("lost %s: %s; trying again", near.far.host, zcrp_strerror(code));
+        (void)complain("lost %s: %s; trying again", near.far.host, why);
     tend_doors();
     while (near.idle != NULL)
         stream_drop(near.idle);
     wait_a_while();
+}
+
+/* The remote shell has ended: it may have been asked to, or its connection is lost. */
+static void on_remote(struct watch *watch, uint32_t events)
+{
+    char bytes[256];
+
+    (void)events;
+    if (read(watch->fd, bytes, sizeof(bytes)) > 0)
+        return;
+    loop_close(watch);
+    near.remote.out = -1;
+    near.remote_ended = true;
+    stream_drop_all();
+    near.remote_ended = false;
 }
 
 /* ---- what comes ---- */
@@ -364,7 +425,9 @@ static void on_dead(struct stream *stream, enum stream_phase was, int code)
 {
     near.connecting -= !stream->is_up;
     if (stream->role == ROLE_TUNNEL)
-        on_lost(code);
+        on_lost(near.remote_ended ? "the remote shell has ended"
+                : code != 0       ? zcrp_strerror(code)
+                                  : "the far end is none of zcrp-tunnel");
     else if (stream->role == ROLE_RESERVED && was == STREAM_IDLE)
         near.reserved_count -= near.reserved_count > 0;
     else if (was == STREAM_IDLE)
@@ -413,26 +476,42 @@ static int open_doors(void)
     return 0;
 }
 
+/* A host that a remote shell knows, or that has a standing far end. */
+static int take_host(const char *word)
+{
+    near.login = near.options->keys == NULL ? word : NULL;
+    if (word[0] == '-' || host_of(word)[0] == '-' || host_of(word)[0] == '\0')
+        return complain("that is no host: '%s'", word);
+    if (near.login == NULL)
+        return spec_address(&near.far, word, "the far end", PORT_OF_SERVERS);
+    (void)snprintf(near.far.host, sizeof(near.far.host), "%s",
+                   near.options->address != NULL ? near.options->address : host_of(word));
+    return 0;
+}
+
 int near_run(const struct options *options, const char *host)
 {
-    struct zcrp_keys *keys;
+    int status = STATUS_BROKEN;
 
     near.options = options;
     near.wait_ns = second_ns / 2;
+    near.remote = (struct remote){.in = -1, .out = -1};
+    near.remote_out = (struct watch){-1, on_remote};
+    if (take_host(host) != 0)
+        return STATUS_USAGE;
     if (loop_open(&calls) != 0)
         return STATUS_BROKEN;
-    keys = tunnel_keys(options->keys);
-    if (keys == NULL)
-        return STATUS_BROKEN;
-    near.zcrp = tunnel_options(options, keys);
-    if (spec_address(&near.far, host, "the far end", PORT_OF_SERVERS) != 0)
-        return STATUS_USAGE;
-    if (open_doors() != 0 || !begin())
-        return STATUS_BROKEN;
-    int status = loop_run();
+    near.zcrp = tunnel_options(options, NULL);
+    if (near.login == NULL)
+        near.zcrp.keys = meeting_server_keys(options->keys);
+    if ((near.login != NULL || near.zcrp.keys != NULL) && open_doors() == 0 && begin())
+        status = loop_run();
+    else if (loop_signal() != 0)
+        status = loop_signal();
     near.is_ending = true;
     stream_drop_all();
     loop_finish(2 * second_ns);
-    zcrp_keys_free(keys);
+    remote_end(&near.remote);
+    zcrp_keys_free(near.zcrp.keys);
     return status;
 }

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/meeting.h"
 #include "spec.h"
-#include "zcrp.h"
 
 enum {
     STATUS_FINE = 0,
@@ -33,15 +33,15 @@ struct options {
 };
 
 int near_run(const struct options *options, const char *host);
-int near_stdio(const struct options *options, const char *target);
+int stdio_run(const struct options *options, const char *target);
 int far_serve(const struct options *options);
 int far_run(struct options *options);
 
 /* The zcrp options of both ends: raises the limit of descriptors. */
 struct zcrp_options tunnel_options(const struct options *options, struct zcrp_keys *keys);
 
-/* The keys of a file; NULL, with a complaint. */
-struct zcrp_keys *tunnel_keys(const char *file);
+/* The program, to a meeting. */
+extern const struct meeting_program tunnel_program;
 
 /* Prints what was counted, on standard error. */
 void tunnel_tell_counts(void);

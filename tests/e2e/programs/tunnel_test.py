@@ -8,7 +8,9 @@ started here. Programs that people use are in tunnel_programs_test.py.
 import hashlib
 import os
 import random
+import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -320,7 +322,87 @@ def socks(place):
                     place.check(f"{rubbish} is turned away", turned_away(client))
 
 
+# ---- by a remote shell, and on standard input
+
+def shell(place, *lines):
+    """A remote shell that runs the far end here; it leaves its process number in the file "pid"."""
+    path = place.file("rsh")
+    with open(path, "w", encoding="ascii") as script:
+        script.write("\n".join(["#!/bin/sh", *lines, "shift", f"echo $$ >{path}.pid",
+                                'exec "$@"', ""]))
+    os.chmod(path, 0o755)
+    return path
+
+
+def by_shell(place):
+    """The far end is started, restarted when it is lost, and ends with the near end."""
+    rsh = shell(place, "echo Welcome to this host")
+
+    def pid_of():
+        with open(f"{rsh}.pid", encoding="ascii") as file:
+            return int(file.read())
+    with Target.echo() as echo, Near.by_shell(place, echo, rsh) as near:
+        place.check("a stream", echoes(near.port, random_bytes(MEGABYTE)))
+        first = pid_of()
+        with connect(near.port) as client:
+            client.sendall(b"x" * 1000)
+            os.kill(first, signal.SIGKILL)
+            try:
+                came = fetch(client)
+            except ConnectionError:
+                came = None
+            place.check("an error when it is killed", came is None)
+        place.check("the user is told", near.said("the remote shell has ended; trying again"))
+        place.check("it is started again", near.said("connected to 127.0.0.1 again", 20))
+        place.check("new streams go on", echoes(near.port, b"x" * 100000))
+        second = pid_of()
+        near.kill()
+        place.check("it ends with the near end", place.soon(
+            lambda: not os.path.exists(f"/proc/{second}") or is_zombie(second)))
+    for lines, said in ((("exit 5",), "ended without an answer, with status 5"),
+                        (("echo zcrp-tunnel 9 1 2", "exit 0"), "another version of zcrp-tunnel"),
+                        (("exit 127",), "is zcrp-tunnel there?")):
+        status, text = run("-e", shell(place, *lines), "somewhere", "-L", "0:127.0.0.1:1")
+        place.check(f"{lines}", status == 3 and said in text)
+    status, text = run("--far")
+    place.check("a far end that nobody has started", status == 2 and "--far is for" in text)
+    status, text = run("-oProxyCommand=x", "-L", "1:a:1")
+    place.check("an option as a host", status == 2)
+
+
+def is_zombie(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def stdio(place):
+    """One stream on standard input and output, with pipes, files and refusals."""
+    with Target.echo() as echo, Far(place, echo) as far:
+        arguments = ["--keys", place.key("key"), "--stdio", far.address]
+        for size in (0, 10, 3 * MEGABYTE):
+            data = random_bytes(size)
+            done = subprocess.run([program("zcrp-tunnel"), *arguments, f"127.0.0.1:{echo.port}"],
+                                  input=data, stdout=subprocess.PIPE, timeout=60, check=False)
+            place.check(f"{size} bytes", done.returncode == 0 and done.stdout == data)
+        path = place.file("data")
+        with open(path, "wb") as file:
+            file.write(data)
+        with open(path, "rb") as source, open(path + ".out", "wb") as sink:
+            status = subprocess.run([program("zcrp-tunnel"), *arguments, f"127.0.0.1:{echo.port}"],
+                                    stdin=source, stdout=sink, timeout=60, check=False).returncode
+        with open(path + ".out", "rb") as file:
+            place.check("files", status == 0 and file.read() == data)
+        status, said = run(*arguments, "127.0.0.1:1")
+        place.check("not allowed", status == 1 and "127.0.0.1:1: refused: " in said)
+        status, said = run("--keys", place.key("key"), "--stdio", "127.0.0.1:9", "127.0.0.1:1")
+        place.check("no far end", status == 3 and "nobody listens" in said)
+
+
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
-        command_line, killed_far, killed_near, reverse, socks])
+        command_line, killed_far, killed_near, reverse, socks,
+        by_shell, stdio])

@@ -1,0 +1,110 @@
+/* --stdio: one stream, from standard input and to standard output, through a standing far end. For
+ * ssh: ProxyCommand zcrp-tunnel --keys FILE --stdio HOST %h:%p */
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/complain.h"
+#include "stream.h"
+#include "tunnel.h"
+
+static const int64_t second_ns = 1000000000;
+
+/* A terminal is not only this program's: it gets its flags back. */
+static struct {
+    int terminal; /* -1: it is none */
+    int flags;
+} before[2];
+
+static void do_not_block(int fd)
+{
+    before[fd].flags = fcntl(fd, F_GETFL);
+    before[fd].terminal = isatty(fd) ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+    (void)fcntl(fd, F_SETFL, before[fd].flags | O_NONBLOCK);
+}
+
+static void block_again(int fd)
+{
+    if (before[fd].terminal >= 0)
+        (void)fcntl(before[fd].terminal, F_SETFL, before[fd].flags);
+}
+
+static void on_control(struct stream *stream, const struct control *control)
+{
+    if (control->kind == CONTROL_REFUSED && stream->phase == STREAM_ASKED) {
+        (void)complain("%s: refused: %s", stream->name, control->text);
+        loop_stop(STATUS_REFUSED);
+    } else if (control->kind != CONTROL_FINE || stream->phase != STREAM_RUNNING) {
+        stream_accuse(stream);
+    }
+}
+
+static void on_up(struct stream *stream)
+{
+    (void)stream;
+}
+
+static void on_idle(struct stream *stream)
+{
+    (void)stream;
+    loop_stop(STATUS_FINE);
+}
+
+static void on_dead(struct stream *stream, enum stream_phase was, int code)
+{
+    if (was != STREAM_IDLE && code != 0)
+        (void)complain("%s: %s", stream->name, zcrp_strerror(code));
+    loop_stop(stream->is_up ? STATUS_REFUSED : STATUS_BROKEN);
+}
+
+static void on_tick(int64_t now_ns)
+{
+    (void)now_ns;
+}
+
+static const struct stream_owner owner = {on_control, on_up, on_idle, on_dead};
+static const struct loop_calls calls = {stream_on_completion, on_tick, tunnel_tell_counts};
+
+static int run(const struct options *options, const struct address *target, struct zcrp_keys *keys)
+{
+    const struct zcrp_options zcrp = tunnel_options(options, keys);
+    const struct control open = control_make(CONTROL_OPEN, 0, target->port, target->host);
+    struct zcrp_connection *connection;
+    struct stream *stream = NULL;
+    char port[PORT_ROOM];
+
+    (void)snprintf(port, sizeof(port), "%u", (unsigned)options->stdio.port);
+    int code = zcrp_connect(&connection, options->stdio.host, port, &zcrp, 0);
+    if (code == 0)
+        stream = stream_create(connection, &owner);
+    if (stream == NULL) {
+        (void)complain("cannot connect to %s: %s", options->stdio.host,
+                       code != 0 ? zcrp_explain(code) : "no memory");
+        return STATUS_BROKEN;
+    }
+    (void)snprintf(stream->name, sizeof(stream->name), "%s:%u", target->host,
+                   (unsigned)target->port);
+    do_not_block(STDIN_FILENO);
+    do_not_block(STDOUT_FILENO);
+    stream_open(stream, &open, STDIN_FILENO, STDOUT_FILENO);
+    int status = loop_run();
+    block_again(STDIN_FILENO);
+    block_again(STDOUT_FILENO);
+    return status;
+}
+
+int stdio_run(const struct options *options, const char *target)
+{
+    struct address address;
+
+    if (spec_address(&address, target, "the target", 0) != 0 || address.host[0] == '\0')
+        return STATUS_USAGE;
+    struct zcrp_keys *keys = meeting_server_keys(options->keys);
+    if (keys == NULL || loop_open(&calls) != 0)
+        return STATUS_BROKEN;
+    int status = run(options, &address, keys);
+    stream_drop_all();
+    loop_finish(2 * second_ns);
+    zcrp_keys_free(keys);
+    return status;
+}
