@@ -44,6 +44,8 @@ MANUALS := $(wildcard docs/*.[137] docs/*/*.[137])
 to_bin = $(DESTDIR)$(BINDIR)
 to_lib = $(DESTDIR)$(LIBDIR)
 to_include = $(DESTDIR)$(INCLUDEDIR)
+BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+completions = $(patsubst $(PRODUCTS)/%,$(DESTDIR)$(BASHCOMPDIR)/%,$(PROGRAMS) $(SCRIPTS))
 manual = $(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 
 # Each public function has a page by its name, which leads to zcrp(3).
@@ -63,13 +65,14 @@ install: all
 		>$(OUT)/zcrp-config-version.cmake,$(cmake_version_file))$(INSTALL) -m 644 \
 		$(OUT)/zcrp-config.cmake $(OUT)/zcrp-config-version.cmake $(to_lib)/cmake/zcrp/
 	$(INSTALL) -m 755 $(PROGRAMS) $(SCRIPTS) $(to_bin)/
+	$(foreach c,$(completions),$(INSTALL) -D -m 644 tools/completion/zcrp.bash $c &&) :
 	$(foreach m,$(MANUALS),$(INSTALL) -D -m 644 $m $(call manual,$m) &&) :
 	@for f in $(functions); do echo '.so man3/zcrp.3' >$(to_man3)/$$f.3 && chmod 644 $(to_man3)/$$f.3 || exit 1; done
 
 uninstall:
 	rm -f $(to_include)/zcrp.h $(to_include)/zcrp.hpp $(to_lib)/cmake/zcrp/zcrp-config*.cmake $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* $(to_lib)/pkgconfig/zcrp.pc \
 		$(patsubst $(PRODUCTS)/%,$(to_bin)/%,$(PROGRAMS) $(SCRIPTS)) \
-		$(foreach m,$(MANUALS),$(call manual,$m)) $(functions:%=$(to_man3)/%.3)
+		$(completions) $(foreach m,$(MANUALS),$(call manual,$m)) $(functions:%=$(to_man3)/%.3)
 	@for folder in cmake/zcrp cmake pkgconfig; do rmdir $(to_lib)/$$folder 2>/dev/null || :; done
 
 # ---- packages of Debian, of the last commit (debian/), or of the tree where that is all there is

@@ -15,7 +15,13 @@
 #include "common/complain.h"
 #include "sockets.h"
 
-enum { READS_AT_ONCE = 8, WORN = 16, MEASURE_NS = 20000000, CANCEL_AGAIN_US = 10000 };
+enum {
+    READS_AT_ONCE = 8,
+    WORN = 16,
+    FIRST_BYTES = 16 << 10,
+    MEASURE_NS = 20000000,
+    CANCEL_AGAIN_US = 10000
+};
 
 static const int64_t second_ns = 1000000000;
 static const uint64_t sending_least = 4 * STREAM_BYTES;
@@ -369,17 +375,19 @@ static void end_input(struct stream *stream)
     finish(stream);
 }
 
-/* Reads once, and sends that. False: there is nothing more to be had. */
+/* Reads once, and sends that. False: there is nothing more to be had. The first messages are small,
+ * because each lands as a whole, and the path is slow at the beginning. */
 static bool read_in(struct stream *stream)
 {
     struct buffer *buffer = buffer_create(stream->sending.count == 0);
+    size_t room = stream->bytes_out < STREAM_BYTES ? FIRST_BYTES : STREAM_BYTES;
     ssize_t count;
 
     if (buffer == NULL)
         return false; /* one that is sent will be free */
     do {
-        count = stream->out.fd >= 0 ? read(stream->in.fd, buffer->message->buffer, STREAM_BYTES)
-                                    : recv(stream->in.fd, buffer->message->buffer, STREAM_BYTES, 0);
+        count = stream->out.fd >= 0 ? read(stream->in.fd, buffer->message->buffer, room)
+                                    : recv(stream->in.fd, buffer->message->buffer, room, 0);
     } while (count < 0 && errno == EINTR);
     if (count <= 0) {
         buffer_destroy(buffer);
@@ -400,7 +408,7 @@ static bool read_in(struct stream *stream)
     buffers_add(&stream->sending, buffer);
     stream->sending_bytes += (uint64_t)count;
     stream->bytes_out += (uint64_t)count;
-    if (count < STREAM_BYTES && !stream->has_hung_up && stream->out.fd < 0)
+    if (count < (ssize_t)room && !stream->has_hung_up && stream->out.fd < 0)
         stream->is_readable = false; /* epoll tells of what comes later */
     return stream->is_readable;
 }

@@ -223,6 +223,7 @@ def killed_far(place):
             Near(far, echo, "--silence", "3") as near:
         with connect(near.port) as client:
             client.sendall(b"x" * 1000)
+            client.recv(1000, socket.MSG_WAITALL)
             far.kill()
             far.start(far.port)
             try:
@@ -241,14 +242,14 @@ def killed_near(place):
 
     def serve(client):
         try:
+            client.sendall(b"x")
             fetch(client)
         except ConnectionError:
             ended.set()
     with Target(serve) as target, Far(place, target, "--silence", "3") as far, \
             Near(far, target) as near:
         with connect(near.port) as client:
-            client.sendall(b"x" * 1000)
-            time.sleep(0.3)
+            client.recv(1)
             near.kill()
             place.check("the target's stream has an error", ended.wait(20))
         place.check("nothing is left", place.soon(lambda: far.counts()["connections"] == 0))
@@ -346,6 +347,7 @@ def by_shell(place):
         first = pid_of()
         with connect(near.port) as client:
             client.sendall(b"x" * 1000)
+            client.recv(1000, socket.MSG_WAITALL)
             os.kill(first, signal.SIGKILL)
             try:
                 came = fetch(client)
