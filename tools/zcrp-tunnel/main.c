@@ -17,7 +17,7 @@ enum {
     DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
     CONNECTIONS_MOST = 1 << 18,
     BACKLOG = 4096,
-    MESSAGES = 256, /* of a connection, under way */
+    MESSAGES = 64, /* of a connection, under way */
 };
 
 const struct meeting_program tunnel_program = {"zcrp-tunnel", CONTROL_VERSION, false};

@@ -432,7 +432,8 @@ static void on_dead(struct stream *stream, enum stream_phase was, int code)
         near.reserved_count -= near.reserved_count > 0;
     else if (was == STREAM_IDLE)
         (void)take_idle(stream);
-    else if (code != 0 && code != ZCRP_ERROR_PEER_CLOSED && code != ZCRP_ERROR_CUT_OFF)
+    else if (code != 0 && code != ZCRP_ERROR_PEER_CLOSED && code != ZCRP_ERROR_CUT_OFF &&
+             code != ZCRP_ERROR_PEER_CANCELLED)
         (void)complain("%s: reset: %s", stream->name, zcrp_strerror(code));
     else
         note(stream, "reset");
