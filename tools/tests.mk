@@ -23,13 +23,14 @@ unit_bench := $(filter $(OBJ)/tests/unit/bench%,$(call tests_of,unit))
 unit_link := $(filter $(OBJ)/tests/unit/link%,$(call tests_of,unit))
 unit_top := $(filter $(OBJ)/tests/unit/top%,$(call tests_of,unit))
 unit_cp := $(filter $(OBJ)/tests/unit/cp%,$(call tests_of,unit))
-unit_library := $(filter-out $(unit_bench) $(unit_link) $(unit_top) $(unit_cp),$(call tests_of,unit))
+unit_tunnel := $(filter $(OBJ)/tests/unit/tunnel%,$(call tests_of,unit))
+unit_library := $(filter-out $(unit_bench) $(unit_link) $(unit_top) $(unit_cp) $(unit_tunnel),$(call tests_of,unit))
 
 around_core := $(filter-out $(foreach d,adt common congestion path receiver sender wire,$(OBJ)/tests/unit/$d/%),\
 	$(unit_library))
 unit-around-core := $(OUT)/tests/around-core
 unit := $(OUT)/tests/unit $(OUT)/tests/unit-bench $(OUT)/tests/unit-link $(OUT)/tests/unit-top \
-	$(if $(XXHASH),$(OUT)/tests/unit-cp)
+	$(OUT)/tests/unit-tunnel $(if $(XXHASH),$(OUT)/tests/unit-cp)
 property := $(OUT)/tests/property
 golden := $(OUT)/tests/golden
 sim := $(OUT)/sim
@@ -72,6 +73,10 @@ $(OUT)/zcrp-cp.a: $(filter-out %/main.o,$(call objects,tools/zcrp-cp/*/*.c))
 	$(archive)
 $(OUT)/tests/unit-cp: $(unit_cp) $(SUPPORT) $(OUT)/zcrp-cp.a $(COMMON) $(STATIC)
 	$(link_test) $(libcheck) $(XXHASH) -lm
+$(OUT)/zcrp-tunnel.a: $(filter-out %/main.o,$(call objects,tools/zcrp-tunnel/*.c))
+	$(archive)
+$(OUT)/tests/unit-tunnel: $(unit_tunnel) $(SUPPORT) $(OUT)/zcrp-tunnel.a $(COMMON) $(STATIC)
+	$(link_test) $(libcheck) -lm
 $(property): $(call tests_of,property) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck) -lm
 $(golden): $(call tests_of,golden) $(WORLD) $(SUPPORT) $(INTERNAL)

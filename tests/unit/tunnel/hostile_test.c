@@ -1,0 +1,322 @@
+/* Either end of a tunnel, in a process of its own, with a peer that has the key and breaks the
+ * rules: its connection is closed, and the tunnel goes on with others. */
+#include "zcrp-tunnel/control.h"
+#include "zcrp-tunnel/stream.h"
+#include "zcrp-tunnel/tunnel.h"
+
+#include "../../support/suite.h"
+#include "common/complain.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ROOM = STREAM_BYTES };
+
+static const int64_t second_ns = 1000000000;
+static const char key[] =
+    "hostile:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
+
+static char key_file[64];
+static pid_t end;
+static struct options options;
+
+static void setup(void)
+{
+    complain_silently();
+    (void)signal(SIGPIPE, SIG_IGN);
+    strcpy(key_file, "/tmp/zcrp-tunnel-XXXXXX");
+    int fd = mkstemp(key_file);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, key, sizeof(key) - 1), sizeof(key) - 1);
+    (void)close(fd);
+    options = (struct options){.window = 1 << 20,
+                               .memory = 1 << 24,
+                               .warm = 2,
+                               .silence_ns = 10 * second_ns,
+                               .keys = key_file,
+                               .serves = true};
+    strcpy(options.serve.host, "127.0.0.1");
+}
+
+static void teardown(void)
+{
+    if (end > 0) {
+        (void)kill(end, SIGKILL);
+        (void)waitpid(end, NULL, 0);
+    }
+    (void)unlink(key_file);
+}
+
+static bool may_fork(void)
+{
+    const char *no_fork = getenv("CK_FORK");
+
+    return no_fork == NULL || strcmp(no_fork, "no") != 0;
+}
+
+FIXTURE(setup, teardown)
+
+/* A free port, of UDP or TCP. */
+static uint16_t free_port(int type)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(at);
+    int fd = socket(AF_INET, type, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, size), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    (void)close(fd);
+    return ntohs(at.sin_port);
+}
+
+static void run_end(int (*run)(void))
+{
+    end = fork();
+    ck_assert_int_ge(end, 0);
+    if (end != 0)
+        return;
+    (void)freopen("/dev/null", "w", stdout);
+    stream_window(options.window);
+    buffers_limit(options.memory);
+    _exit(run());
+}
+
+static int run_far(void)
+{
+    return far_serve(&options);
+}
+
+static bool is_alive(void)
+{
+    return waitpid(end, NULL, WNOHANG) == 0;
+}
+
+static struct zcrp_options zcrp(void)
+{
+    struct zcrp_options made = {.flags = ZCRP_NO_MEMORY, .connect_ns = 20 * second_ns};
+
+    ck_assert_int_eq(zcrp_keys_read(&made.keys, key_file), 0);
+    return made;
+}
+
+static struct zcrp_connection *connect_far(void)
+{
+    struct zcrp_options with = zcrp();
+    struct zcrp_connection *connection;
+    char port[PORT_ROOM];
+
+    (void)snprintf(port, sizeof(port), "%u", (unsigned)options.serve.port);
+    ck_assert_int_eq(zcrp_connect(&connection, "127.0.0.1", port, &with, 20 * second_ns), 0);
+    zcrp_keys_free(with.keys);
+    return connection;
+}
+
+static void say(struct zcrp_connection *connection, struct control control)
+{
+    uint8_t bytes[CONTROL_MOST];
+    size_t size = control_write(&control, bytes);
+
+    ck_assert_int_eq(zcrp_send_copy(zcrp_connection_sender(connection), bytes, size), 0);
+}
+
+/* The next control message, or 0 if the connection ends instead. */
+static int hear(struct zcrp_connection *connection, struct control *control)
+{
+    struct zcrp_msg *message = zcrp_alloc_msg(ROOM);
+
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(connection), message, ROOM), 0);
+    int code = zcrp_wait_for(message, 20 * second_ns);
+    ck_assert_int_ne(code, ZCRP_ERROR_TIMEOUT);
+    if (code == 0)
+        ck_assert_int_eq(control_read(control, message->buffer, (size_t)message->length),
+                         CONTROL_GOOD);
+    zcrp_free_msg(message);
+    return code == 0 ? control->kind : 0;
+}
+
+/* ---- to the far end ---- */
+
+/* Bytes, or control messages. */
+static const struct {
+    const char *bytes;
+    size_t size;
+    struct control says[2];
+    int answer; /* to the first; 0: none */
+} faults[] = {
+    {.bytes = "", .size = 0},
+    {.bytes = "rubbish", .size = 7},
+    {.bytes = "ZT\1\1\0\0\0\1\377a", .size = 10},
+    {.bytes = "ZT\2\1\0\0\0\1\0more of a later version", .size = 32, .answer = CONTROL_REFUSED},
+    {.says = {{.kind = CONTROL_DONE}}},
+    {.says = {{.kind = CONTROL_FINE}}},
+    {.says = {{.kind = CONTROL_REFUSED, .number = 1}}},
+    {.says = {{.kind = CONTROL_MORE, .number = 65535}}},
+    {.says = {{.kind = CONTROL_CALL}}},
+    {.says = {{.kind = CONTROL_WELCOME, .length = CONTROL_TOKEN}}},
+    {.says = {{.kind = CONTROL_LISTEN, .port = 1}}},
+    {.says = {{.kind = CONTROL_RESERVE, .length = CONTROL_TOKEN}}}, /* of no tunnel */
+    {.says = {{.kind = CONTROL_OPEN, .port = 1}}},                  /* without a host */
+    {.says = {{.kind = CONTROL_HELLO}, {.kind = CONTROL_HELLO}}, .answer = CONTROL_WELCOME},
+    {.says = {{.kind = CONTROL_HELLO}, {.kind = CONTROL_OPEN, .port = 1, .length = 1, .text = "a"}},
+     .answer = CONTROL_WELCOME},
+    {.says = {{.kind = CONTROL_HELLO}, {.kind = CONTROL_LISTEN, .number = 65535}},
+     .answer = CONTROL_WELCOME},
+    {.says = {{.kind = CONTROL_HELLO}, {.kind = CONTROL_DONE}}, .answer = CONTROL_WELCOME},
+};
+
+TEST(far__a_peer_that_breaks_the_rules)
+{
+    struct control came = {0};
+
+    if (!may_fork())
+        return;
+    options.serve.port = free_port(SOCK_DGRAM);
+    run_end(run_far);
+    for (int i = 0; i < ROWS(faults); i++) {
+        struct zcrp_connection *connection = connect_far();
+
+        if (faults[i].says[0].kind == 0)
+            ck_assert_int_eq(
+                zcrp_send_copy(zcrp_connection_sender(connection), faults[i].bytes, faults[i].size),
+                0);
+        else
+            say(connection, faults[i].says[0]);
+        ck_assert_int_eq(hear(connection, &came), faults[i].answer);
+        if (faults[i].says[1].kind != 0)
+            say(connection, faults[i].says[1]);
+        if (faults[i].answer != 0)
+            ck_assert_int_eq(hear(connection, &came), 0);
+        (void)zcrp_connection_close(connection);
+        ck_assert(is_alive());
+    }
+}
+
+/* Many streams are asked for on one connection, and one is: the others are against the rules. */
+TEST(far__open_within_a_stream)
+{
+    const struct control open = {.kind = CONTROL_OPEN, .port = 1, .length = 9, .text = "127.0.0.1"};
+    struct control came = {0};
+
+    if (!may_fork())
+        return;
+    options.serve.port = free_port(SOCK_DGRAM);
+    run_end(run_far);
+    struct zcrp_connection *connection = connect_far();
+    for (int i = 0; i < 10; i++)
+        say(connection, open);
+    ck_assert_int_eq(hear(connection, &came), CONTROL_REFUSED);
+    ck_assert_int_eq(came.number, REFUSAL_FORBIDDEN);
+    ck_assert_int_eq(hear(connection, &came), 0); /* who does not close is closed, after 5 s */
+    (void)zcrp_connection_close(connection);
+    ck_assert(is_alive());
+}
+
+/* ---- to the near end ---- */
+
+static int run_near(void)
+{
+    char host[64];
+
+    (void)snprintf(host, sizeof(host), "127.0.0.1:%u", (unsigned)options.serve.port);
+    options.serves = false;
+    options.forward_count = 2;
+    options.forwards[0].bind.port = options.forwards[1].bind.port = 0;
+    options.forwards[1].is_reverse = true;
+    strcpy(options.forwards[0].target.host, "a");
+    strcpy(options.forwards[1].target.host, "127.0.0.1");
+    options.forwards[0].target.port = options.forwards[1].target.port = 1;
+    return near_run(&options, host);
+}
+
+static struct zcrp_connection *accept_near(struct zcrp_listener *listener)
+{
+    struct zcrp_connection *connection;
+
+    ck_assert_int_eq(zcrp_accept(listener, &connection, 20 * second_ns), 0);
+    return connection;
+}
+
+/* The next connection of the near end that begins so; others are closed. */
+static struct zcrp_connection *await(struct zcrp_listener *listener, int kind)
+{
+    struct control came = {0};
+
+    for (;;) {
+        struct zcrp_connection *connection = accept_near(listener);
+        struct zcrp_msg *message = zcrp_alloc_msg(ROOM);
+
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(connection), message, ROOM), 0);
+        int code = zcrp_wait_for(message, second_ns / 3); /* an idle one says nothing */
+        if (code == 0)
+            (void)control_read(&came, message->buffer, (size_t)message->length);
+        else
+            (void)zcrp_cancel(message);
+        zcrp_free_msg(message);
+        if (code == 0 && came.kind == kind)
+            return connection;
+        (void)zcrp_connection_close(connection);
+    }
+}
+
+static const struct {
+    struct control says;
+    int on;       /* whose first message is this; then it is answered with WELCOME */
+    bool is_over; /* the near end is, too */
+} wrongs[] = {
+    {{.kind = CONTROL_FINE}, CONTROL_HELLO, true},
+    {{.kind = CONTROL_MORE, .number = 65535}, CONTROL_HELLO, true},
+    {{.kind = CONTROL_WELCOME, .length = CONTROL_TOKEN}, CONTROL_LISTEN, false},
+    {{.kind = CONTROL_FINE, .number = 65535}, CONTROL_LISTEN, false},
+    {{.kind = CONTROL_REFUSED, .number = 0}, CONTROL_LISTEN, false},
+    {{.kind = CONTROL_OPEN, .port = 1, .length = 1, .text = "a"}, CONTROL_LISTEN, false},
+    {{.kind = CONTROL_CALL, .number = 0}, CONTROL_RESERVE, false}, /* which is no -R */
+    {{.kind = CONTROL_CALL, .number = 2}, CONTROL_RESERVE, false}, /* there is none */
+    {{.kind = CONTROL_CALL, .number = 65535}, CONTROL_RESERVE, false},
+    {{.kind = CONTROL_FINE}, CONTROL_RESERVE, false},
+    {{.kind = CONTROL_DONE}, CONTROL_RESERVE, false},
+};
+
+/* To each tunnel that the near end begins: one wrong thing. */
+TEST(near__a_peer_that_breaks_the_rules, .rows = ROWS(wrongs))
+{
+    const struct control welcome = {.kind = CONTROL_WELCOME, .length = CONTROL_TOKEN};
+    struct zcrp_listener *listener;
+    struct control came = {0};
+    char port[PORT_ROOM];
+    int status = 0;
+
+    if (!may_fork())
+        return;
+    options.serve.port = free_port(SOCK_DGRAM);
+    run_end(run_near);
+    struct zcrp_options with = zcrp();
+    (void)snprintf(port, sizeof(port), "%u", (unsigned)options.serve.port);
+    ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.1", port, &with), 0);
+    zcrp_keys_free(with.keys);
+    struct zcrp_connection *tunnel = await(listener, CONTROL_HELLO), *other = NULL;
+    if (wrongs[_i].on != CONTROL_HELLO)
+        say(tunnel, welcome);
+    if (wrongs[_i].on == CONTROL_LISTEN)
+        ck_assert_int_eq(hear(tunnel, &came), CONTROL_LISTEN);
+    if (wrongs[_i].on == CONTROL_RESERVE)
+        other = await(listener, CONTROL_RESERVE);
+    say(other != NULL ? other : tunnel, wrongs[_i].says);
+    do { /* what it has said before */
+    } while (hear(other != NULL ? other : tunnel, &came) != 0);
+    if (wrongs[_i].is_over) {
+        ck_assert_int_eq(waitpid(end, &status, 0), end);
+        end = 0;
+        ck_assert_int_eq(WEXITSTATUS(status), STATUS_BROKEN);
+    } else {
+        ck_assert(is_alive());
+    }
+    (void)zcrp_connection_close(other);
+    (void)zcrp_connection_close(tunnel);
+    (void)zcrp_listener_close(listener);
+}
