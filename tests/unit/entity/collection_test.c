@@ -158,7 +158,8 @@ static void count(void *rings)
 static struct message *take_for_queue(struct completions *queue)
 {
     completions_lock();
-    struct message *taken = collection_take_locked(&collection);
+    int code;
+    struct message *taken = collection_take_locked(&collection, &code);
     if (taken == NULL)
         completions_put_back(queue, &collection.place, 0); /* it will be told of */
     completions_unlock();
