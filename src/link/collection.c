@@ -54,6 +54,23 @@ int collection_descriptor(struct collection *c)
     return wake_fd(&c->wake);
 }
 
+/* Behind its latch a message is its user's again. */
+struct list collection_hand_over(struct collection *c, struct list ended)
+{
+    struct taker *t = atomic_load(&c->is_on) ? NULL : completions_taker(&c->place);
+
+    while (t != NULL && t->left > 0 && ended.first != NULL) {
+        struct message *m = ended.first;
+        int code = m->code;
+        ended.first = m == ended.last ? NULL : m->links.next;
+        latch_open(&m->latch);
+        t->tell(t, &c->place, &m->public, code);
+    }
+    if (ended.first != NULL)
+        ended.first->links.previous = NULL;
+    return ended;
+}
+
 struct completions *collection_put(struct collection *c, struct list ended)
 {
     struct completions *queue = NULL;

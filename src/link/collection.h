@@ -45,6 +45,10 @@ static inline bool collection_has_taker(const struct collection *c)
     return atomic_load(&c->is_on) || place_is_in_queue(&c->place);
 }
 
+/* Opens the latches of messages, and tells the taker of the queue who looks in this thread, as many
+ * as it has room for. The rest; all of them, if there is no such taker. */
+struct list collection_hand_over(struct collection *c, struct list ended);
+
 /* The messages, whose latches are about to open, wait to be taken; nothing if nobody takes any. The
  * queue to be told, to be given to collection_tell; NULL: none. */
 struct completions *collection_put(struct collection *c, struct list ended);

@@ -346,10 +346,15 @@ static void find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet
 
 __attribute__((flatten)) static void tell_ended(struct zcrp_entity *e, struct list ended)
 {
+    struct completions *queue = NULL;
+
     if (ended.first == NULL)
         return;
-    struct completions *queue = collection_put(&e->collection, ended);
-    messages_tell(ended);
+    ended = collection_hand_over(&e->collection, ended);
+    if (ended.first != NULL) {
+        queue = collection_put(&e->collection, ended);
+        messages_tell(ended);
+    }
     ring(e, queue);
 }
 

@@ -21,6 +21,7 @@ enum {
 
 /* A call of take. */
 struct taking {
+    struct taker taker; /* while it glances */
     struct zcrp_queue *queue;
     char *out;        /* the next completion, */
     size_t size;      /* as large as the caller knows it */
@@ -43,6 +44,21 @@ static void tell(struct taking *t, const struct zcrp_completion *completion)
     t->out += t->size;
     t->left--;
     t->taken++;
+}
+
+/* A message that has ended by this taker's own hand. */
+static void tell_ended(struct taker *taker, struct place *p, void *message, int code)
+{
+    struct taking *t = (struct taking *)taker;
+    const struct zcrp_completion as = {.kind = ZCRP_MESSAGE_ENDED,
+                                       .code = code,
+                                       .context = p->context,
+                                       .entity = queue_entity(p),
+                                       .connection = p->owner,
+                                       .message = message};
+
+    tell(t, &as);
+    taker->left = t->left;
 }
 
 static int least(int a, int b)
@@ -254,7 +270,11 @@ static bool glance(struct taking *t)
 
     if (!sockets_are_polled(&q->sockets) || lease_state(&q->lease) != LEASE_KEPT)
         return false;
-    if (sockets_glance(&q->sockets))
+    t->taker = (struct taker){&q->completions, t->left, tell_ended};
+    completions_look_as(&t->taker);
+    bool any = sockets_glance(&q->sockets);
+    completions_look_as(NULL);
+    if (any && t->left > 0)
         tell_all(t);
     return (t->taken > 0 || t->deadline == 0) && is_others_turn(q);
 }

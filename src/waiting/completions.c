@@ -97,6 +97,24 @@ void completions_ring(struct completions *c)
     atomic_fetch_sub(&c->ringers, 1);
 }
 
+/* ---- a taker that looks ---- */
+
+static _Thread_local struct taker *taker;
+
+void completions_look_as(struct taker *t)
+{
+    taker = t;
+}
+
+struct taker *completions_taker(const struct place *p)
+{
+    const struct completions *c = atomic_load_explicit(&p->in, memory_order_relaxed);
+    struct taker *t = c != NULL ? taker : NULL;
+    bool is_next = t != NULL && t->of == c && t->left > 0 && !completions_are_ready(c);
+
+    return is_next ? t : NULL;
+}
+
 /* ---- places ---- */
 
 bool completions_add(struct completions *c, struct place *p, const struct place *as)

@@ -35,13 +35,13 @@ struct sockets;
 
 struct place {
     _Atomic(struct completions *) in; /* (k); NULL: none. Also read without, for a first look */
-    void *context;                    /* (k) the user's */
-    void *owner;                      /* (k) whose it is, as the queue knows it; NULL */
-    bool is_backlog;                  /* (k) a listener's; else an entity's collection */
-    int told;                         /* (k) how the link stands, as was told */
-    uint32_t facts;                   /* (k) bits of enum fact */
-    uint32_t callers;                 /* (k) that were not told yet */
-    struct place *previous, *next;    /* (k) of all in the queue */
+    _Atomic(void *) context; /* (k) the user's. As the next one, also read without, by a taker */
+    _Atomic(void *) owner;   /* (k) whose it is, as the queue knows it; NULL */
+    bool is_backlog;         /* (k) a listener's; else an entity's collection */
+    int told;                /* (k) how the link stands, as was told */
+    uint32_t facts;          /* (k) bits of enum fact */
+    uint32_t callers;        /* (k) that were not told yet */
+    struct place *previous, *next;             /* (k) of all in the queue */
     struct place *ready_before, *ready_behind; /* (k) of those that are ready */
 };
 
@@ -86,6 +86,23 @@ static inline bool completions_are_ready(const struct completions *c)
 {
     return atomic_load_explicit(&c->first, memory_order_relaxed) != NULL;
 }
+
+/* ---- a taker that looks ----
+ *
+ * What ends by a taker's own hand while it looks it is told of at once, if its queue has nothing
+ * that was there before. So that passes neither the mutex nor a list. */
+struct taker {
+    struct completions *of;
+    int left; /* that it has room for */
+    void (*tell)(struct taker *t, struct place *p, void *message, int code);
+};
+
+/* This thread looks as this taker from now on; NULL: it does no more. */
+void completions_look_as(struct taker *t);
+
+/* The taker that this thread looks as, if the place is in its queue, it has room, and nothing is
+ * ready there; else NULL. */
+struct taker *completions_taker(const struct place *p);
 
 /* ---- the place's side ---- */
 

@@ -194,3 +194,75 @@ TEST(collection_tell__who_took_too_early_is_told)
     completions_unlock();
     completions_fini(&queue);
 }
+
+/* ---- a taker that looks ---- */
+
+static struct {
+    struct taker taker; /* first */
+    int count;
+    void *message;
+    int code;
+} told;
+
+static void note_told(struct taker *t, struct place *p, void *message, int code)
+{
+    ck_assert_ptr_eq(t, &told.taker);
+    ck_assert_ptr_eq(p, &collection.place);
+    t->left--;
+    told.count++;
+    told.message = message;
+    told.code = code;
+}
+
+static struct list ended_of(int messages)
+{
+    struct list ended = {.first = NULL};
+
+    for (int i = 0; i < messages; i++) {
+        message_begin(message_of(m[i]), NULL, 0, 0);
+        message_decide(message_of(m[i]), ZCRP_ERROR_CANCELLED, 0);
+        list_add(&ended, message_of(m[i]));
+    }
+    return ended;
+}
+
+/* The rest waits in the queue, and later ends follow it. */
+TEST(collection_hand_over__as_many_as_there_is_room_for)
+{
+    struct completions queue;
+    int rings = 0;
+
+    completions_init(&queue, count, &rings, NULL);
+    told.taker = (struct taker){&queue, 1, note_told};
+    told.count = 0;
+    completions_look_as(&told.taker);
+    struct list rest = collection_hand_over(&collection, ended_of(1)); /* in no queue */
+    ck_assert_ptr_eq(rest.first, message_of(m[0]));
+    messages_tell(rest);
+    ck_assert(completions_add(&queue, &collection.place, &(struct place){.context = NULL}));
+
+    rest = collection_hand_over(&collection, ended_of(3));
+    ck_assert_int_eq(told.count, 1);
+    ck_assert_ptr_eq(told.message, m[0]);
+    ck_assert_int_eq(told.code, ZCRP_ERROR_CANCELLED);
+    ck_assert(!message_is_in_flight(message_of(m[0])));
+    ck_assert_ptr_eq(rest.first, message_of(m[1]));
+    completions_ring(collection_put(&collection, rest));
+    messages_tell(rest);
+    ck_assert_int_eq(rings, 1);
+
+    told.taker.left = 1;
+    rest = collection_hand_over(&collection, ended_of(1)); /* behind those that wait */
+    ck_assert_ptr_eq(rest.first, message_of(m[0]));
+    messages_tell(rest);
+    completions_look_as(NULL);
+    ck_assert_int_eq(told.count, 1);
+    for (int i = 1; i < 3; i++)
+        ck_assert_ptr_eq(take_for_queue(&queue), message_of(m[i]));
+    ck_assert_ptr_null(take_for_queue(&queue));
+
+    completions_lock();
+    (void)place_leave(&collection.place);
+    completions_unlock();
+    completions_fini(&queue);
+}
