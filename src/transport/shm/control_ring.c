@@ -6,7 +6,9 @@
 
 static struct control_slot *slot_of(const struct control_ring_place *p, uint32_t ahead)
 {
-    return &p->ring->slot[(p->next + ahead) % CONTROL_SLOTS];
+    uint32_t i = (p->next + ahead) % CONTROL_SLOTS;
+
+    return i < CONTROL_NEAR ? &p->ring->near[i] : &p->far->slot[i - CONTROL_NEAR];
 }
 
 static uint32_t slots_for(uint32_t bytes)

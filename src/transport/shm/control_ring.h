@@ -19,6 +19,7 @@
 
 enum {
     CONTROL_SLOTS = 256,
+    CONTROL_NEAR = 8,  /* of these, that lie together with what else is used at first (page.h) */
     CONTROL_PART = 60, /* bytes of a datagram in a slot */
 };
 
@@ -38,12 +39,17 @@ enum control_sleep {
 /* In the shared memory. */
 struct control_ring {
     _Alignas(64) _Atomic uint32_t is_asleep; /* enum control_sleep */
-    struct control_slot slot[CONTROL_SLOTS];
+    struct control_slot near[CONTROL_NEAR];
+};
+
+struct control_far {
+    struct control_slot slot[CONTROL_SLOTS - CONTROL_NEAR];
 };
 
 /* One side's place, private to it; 0 at first. */
 struct control_ring_place {
     struct control_ring *ring;
+    struct control_far *far;
     uint32_t next;
 };
 

@@ -2,28 +2,30 @@
 
 #include <stddef.h>
 
-static size_t place_of(uint64_t message)
+static struct credit_entry *entry_of(const struct credit_ring *c, uint64_t message)
 {
-    return CREDIT_ENTRIES - 1 - message % CREDIT_ENTRIES;
+    uint64_t i = message % CREDIT_ENTRIES;
+
+    return i < CREDIT_NEAR ? &c->near->entry[i] : &c->far->entry[i - CREDIT_NEAR];
 }
 
-void credit_ring_show(struct credit_ring *c, uint64_t message, uint64_t size)
+void credit_ring_show(const struct credit_ring *c, uint64_t message, uint64_t size)
 {
-    struct credit_entry *entry = &c->entry[place_of(message)];
+    struct credit_entry *entry = entry_of(c, message);
 
     atomic_store_explicit(&entry->message, 0, memory_order_relaxed);
     atomic_store_explicit(&entry->size, size, memory_order_release);
     atomic_store(&entry->message, message + 1);
 }
 
-bool credit_ring_take_want(struct credit_ring *c)
+bool credit_ring_take_want(const struct credit_ring *c)
 {
-    return atomic_load(&c->is_wanted) != 0 && atomic_exchange(&c->is_wanted, 0) != 0;
+    return atomic_load(&c->near->is_wanted) != 0 && atomic_exchange(&c->near->is_wanted, 0) != 0;
 }
 
 bool credit_ring_find(const struct credit_ring *c, uint64_t message, uint64_t *size)
 {
-    const struct credit_entry *entry = &c->entry[place_of(message)];
+    const struct credit_entry *entry = entry_of(c, message);
 
     if (atomic_load(&entry->message) != message + 1)
         return false;
@@ -31,8 +33,8 @@ bool credit_ring_find(const struct credit_ring *c, uint64_t message, uint64_t *s
     return true;
 }
 
-void credit_ring_want(struct credit_ring *c)
+void credit_ring_want(const struct credit_ring *c)
 {
-    if (atomic_load_explicit(&c->is_wanted, memory_order_relaxed) == 0)
-        atomic_store(&c->is_wanted, 1);
+    if (atomic_load_explicit(&c->near->is_wanted, memory_order_relaxed) == 0)
+        atomic_store(&c->near->is_wanted, 1);
 }

@@ -16,30 +16,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CREDIT_ENTRIES = 256 };
+enum {
+    CREDIT_ENTRIES = 256,
+    CREDIT_NEAR = 16, /* of these, that lie together with what else is used at first (page.h) */
+};
 
 struct credit_entry {
     _Atomic uint64_t message; /* its number in the session, and 1; 0: none */
     _Atomic uint64_t size;    /* of the buffer */
 };
 
-/* In the shared memory. The first messages have the last entries, as in ring.h. */
-struct credit_ring {
-    _Alignas(64) struct credit_entry entry[CREDIT_ENTRIES];
+/* In the shared memory. */
+struct credit_near {
     _Alignas(64) _Atomic uint32_t is_wanted; /* the sender: it has something to send */
+    _Alignas(64) struct credit_entry entry[CREDIT_NEAR];
+};
+
+struct credit_far {
+    _Alignas(64) struct credit_entry entry[CREDIT_ENTRIES - CREDIT_NEAR];
+};
+
+/* Where it is. */
+struct credit_ring {
+    struct credit_near *near;
+    struct credit_far *far;
 };
 
 /* The receiver shows a buffer for this message. The message of the entry that makes room is over.
  */
-void credit_ring_show(struct credit_ring *c, uint64_t message, uint64_t size);
+void credit_ring_show(const struct credit_ring *c, uint64_t message, uint64_t size);
 
 /* Does the sender want credit? It has to want it anew afterwards. Behind credit_ring_show. */
-bool credit_ring_take_want(struct credit_ring *c);
+bool credit_ring_take_want(const struct credit_ring *c);
 
 /* The sender looks for the buffer of this message; false: none is shown. */
 bool credit_ring_find(const struct credit_ring *c, uint64_t message, uint64_t *size);
 
 /* The sender wants it. */
-void credit_ring_want(struct credit_ring *c);
+void credit_ring_want(const struct credit_ring *c);
 
 #endif

@@ -121,7 +121,7 @@ static enum shm_refusal share_page(struct shm *n)
     n->page = memfd >= 0 && shared_file_seal(memfd, 0) ? map(memfd) : NULL;
     if (n->page != NULL) {
         ring_writer_init(&n->out->ring, &n->page->ring, n->out->records);
-        n->out->control.ring = &n->page->control;
+        n->out->control = page_control(n->page);
         n->out->still_since = NEVER;
         atomic_store(&n->page->ring.is_asleep, 1); /* until they look for the first time */
         atomic_store(&n->page->control.is_asleep, 1);
@@ -195,7 +195,7 @@ static enum shm_refusal admit(struct shm *n, const struct rendezvous_arrival *a)
     n->peer = (struct peer_process){.pid = a->pid, .nonce_at = m->nonce_at};
     memcpy(n->peer.nonce, m->nonce, sizeof(n->peer.nonce));
     ring_reader_init(&n->in->ring, &n->page->ring);
-    n->in->control.ring = &n->page->control;
+    n->in->control = page_control(n->page);
     map_arena(n->in, a->file[1], m->arena_bytes);
     return look_at_sender(n);
 }

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-enum { SHM_UNUSED = 1984, SHM_PAGE = 4096 }; /* bytes */
+enum { SHM_UNUSED = 1728, SHM_PAGE = 4096, SHM_RING_NEAR = 16 }; /* bytes, and notes */
 
 /* What the receiver says. */
 enum shm_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
@@ -25,12 +25,14 @@ enum shm_sight {
 };
 
 /* Memory is taken from the system by pages, when they are touched. Most connections of many carry
- * little, so what they use lies together in two pages: the first notes are the last slots of the
- * ring, beside the consent and the first slots of control; the first credit is at the end, too,
- * beside the start of the staging buffer. What is unused moves both to the middle of a page. */
+ * little, so what they use lies together in one page: the first notes, which are the last slots of
+ * the ring, the consent, the first slots of control, the first credit, and the start of the staging
+ * buffer. What is unused moves all that to the start of a page. */
 struct shm_page {
     uint8_t unused[SHM_UNUSED];
     struct push_slots slots;
+    struct control_far control_far;
+    struct credit_far credit_far;
     struct ring ring;
     _Alignas(64) _Atomic uint32_t consent;       /* enum shm_consent */
     _Atomic uint32_t sight;                      /* enum shm_sight, written before the consent */
@@ -39,16 +41,26 @@ struct shm_page {
     uint8_t nonce[PEER_NONCE];                   /* and so this, */
     _Atomic uint64_t nonce_at;                   /* which lies there in the receiver's memory */
     struct control_ring control;
-    struct credit_ring credit;
+    struct credit_near credit;
     _Alignas(64) uint8_t staging[SHM_STAGING];
 };
 
-_Static_assert(offsetof(struct shm_page, ring.is_asleep) % SHM_PAGE == SHM_PAGE / 2 &&
-                   offsetof(struct shm_page, control.slot) / SHM_PAGE ==
-                       offsetof(struct shm_page, ring.is_asleep) / SHM_PAGE,
-               "notes and control meet in one page");
-_Static_assert(offsetof(struct shm_page, credit.entry[CREDIT_ENTRIES - 1]) / SHM_PAGE ==
-                   offsetof(struct shm_page, staging) / SHM_PAGE,
-               "so do credit and the staging buffer");
+enum { SHM_STAGING_NEAR = 1024 }; /* bytes of the staging buffer in that page, at least */
+
+_Static_assert(offsetof(struct shm_page, ring.slot[RING_NOTES - SHM_RING_NEAR]) % SHM_PAGE == 0,
+               "the first notes begin a page");
+_Static_assert(offsetof(struct shm_page, ring.slot[RING_NOTES - SHM_RING_NEAR]) / SHM_PAGE ==
+                   (offsetof(struct shm_page, staging) + SHM_STAGING_NEAR - 1) / SHM_PAGE,
+               "which all the others share");
+
+static inline struct control_ring_place page_control(struct shm_page *page)
+{
+    return (struct control_ring_place){.ring = &page->control, .far = &page->control_far};
+}
+
+static inline struct credit_ring page_credit(struct shm_page *page)
+{
+    return (struct credit_ring){&page->credit, &page->credit_far};
+}
 
 #endif

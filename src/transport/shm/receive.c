@@ -305,8 +305,9 @@ bool shm_show_credit(struct shm *n, uint64_t in_session, uint64_t size)
 {
     if (!shm_is_here(n))
         return false;
-    credit_ring_show(&n->page->credit, in_session, size);
-    return control_ring_has_sleeper(&n->in->control) && credit_ring_take_want(&n->page->credit);
+    const struct credit_ring credit = page_credit(n->page);
+    credit_ring_show(&credit, in_session, size);
+    return control_ring_has_sleeper(&n->in->control) && credit_ring_take_want(&credit);
 }
 
 int shm_receive(struct shm *n, struct landing *l)

@@ -21,7 +21,7 @@
 #include <sys/types.h>
 
 enum {
-    RENDEZVOUS_VERSION = 6,
+    RENDEZVOUS_VERSION = 7,
     RENDEZVOUS_PROOF = 16,   /* bytes */
     RENDEZVOUS_FILES = 2,    /* that come with a message, at most */
     RENDEZVOUS_CALLERS = 16, /* that wait, at most */

@@ -304,7 +304,10 @@ bool shm_has_whole_to_reap(const struct shm *n)
 
 bool shm_find_credit(struct shm *n, uint64_t in_session, uint64_t *size)
 {
-    if (!shm_is_here(n) || !credit_ring_find(&n->page->credit, in_session, size))
+    if (!shm_is_here(n))
+        return false;
+    const struct credit_ring credit = page_credit(n->page);
+    if (!credit_ring_find(&credit, in_session, size))
         return false;
     return n->out->has_credit = true;
 }
@@ -316,8 +319,10 @@ bool shm_has_credit(const struct shm *n)
 
 void shm_want_credit(struct shm *n)
 {
-    if (shm_is_here(n))
-        credit_ring_want(&n->page->credit);
+    if (!shm_is_here(n))
+        return;
+    const struct credit_ring credit = page_credit(n->page);
+    credit_ring_want(&credit);
 }
 
 bool shm_has_control(const struct shm *n)

@@ -1,18 +1,17 @@
 /* One end's life. */
+#include "cells.h"
 #include "ends.h"
 #include "platform/system.h"
 #include "shared_file.h"
 
 #include <sodium/utils.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-static size_t bytes_of(bool is_sender)
-{
-    return sizeof(struct shm) + sizeof(struct shm_meeting) +
-           (is_sender ? sizeof(struct shm_writer) : sizeof(struct shm_reader));
-}
+_Static_assert(sizeof(struct shm) + sizeof(struct shm_meeting) + sizeof(struct shm_writer) <=
+                       CELL_BYTES &&
+                   sizeof(struct shm_reader) <= sizeof(struct shm_writer),
+               "an end has room in a cell");
 
 static const size_t records_bytes = RING_FAR * sizeof(struct ring_record);
 
@@ -25,7 +24,7 @@ static bool reserve_records(struct shm_writer *out)
 /* In one piece, which lies beside those of others: idle ones share pages. */
 struct shm *shm_create(bool is_sender, struct channel *units, const struct shm_terms *terms)
 {
-    struct shm *n = calloc(1, bytes_of(is_sender));
+    struct shm *n = cells_take();
 
     if (n == NULL)
         return NULL;
@@ -35,7 +34,7 @@ struct shm *shm_create(bool is_sender, struct channel *units, const struct shm_t
     else
         n->in = (struct shm_reader *)(n->meeting + 1);
     if (is_sender && !reserve_records(n->out)) {
-        free(n);
+        cells_give(n);
         return NULL;
     }
     n->pairing = terms->pairing;
@@ -55,7 +54,7 @@ void shm_free(struct shm *n)
     shared_arena_let_go(n->own);
     if (n->out != NULL)
         memory_release(n->out->records, records_bytes);
-    free(n);
+    cells_give(n);
 }
 
 /* The child has the descriptor, and not what was mapped. */

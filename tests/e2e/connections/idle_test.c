@@ -144,5 +144,5 @@ TEST(idle__touches_little_of_shared_memory)
     bytes = 64;
     counts_shared = true;
     if (!IS_SANITIZED)
-        measure(&options, 40);
+        measure(&options, 36);
 }

@@ -1,4 +1,4 @@
-/* wrap: memfd_create ftruncate fcntl fstat mmap process_vm_readv */
+/* wrap: cells_take memfd_create ftruncate fcntl fstat mmap process_vm_readv */
 /* wrap: socket getsockopt bind listen connect sendmsg recvmsg prctl */
 /* How two ends meet, over the real kernel, one call of which fails or says something else.
  * However it ends, no descriptor and no mapping is left. */
@@ -24,6 +24,7 @@ enum call {
     GET_SEALS,
     FSTAT,
     MMAP,
+    CELLS,
     SOCKET,
     GETSOCKOPT,
     BIND,
@@ -127,6 +128,12 @@ void *__real_mmap(void *at, size_t bytes, int access, int flags, int fd, off_t f
 void *__wrap_mmap(void *at, size_t bytes, int access, int flags, int fd, off_t from)
 {
     return fails(MMAP) ? MAP_FAILED : __real_mmap(at, bytes, access, flags, fd, from);
+}
+
+void *__real_cells_take(void);
+void *__wrap_cells_take(void)
+{
+    return fails(CELLS) ? NULL : __real_cells_take();
 }
 
 int __real_socket(int family, int type, int protocol);
@@ -453,7 +460,7 @@ TEST(shm_listen__limits)
     static const struct {
         enum call call;
         int error;
-    } row[] = {{MMAP, ENOMEM}, {SOCKET, EMFILE}, {BIND, EADDRINUSE}, {LISTEN, EADDRINUSE}};
+    } row[] = {{CELLS, ENOMEM}, {SOCKET, EMFILE}, {BIND, EADDRINUSE}, {LISTEN, EADDRINUSE}};
 
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         break_call(row[i].call, row[i].error);

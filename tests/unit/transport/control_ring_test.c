@@ -7,13 +7,15 @@
 #include <string.h>
 
 static struct control_ring control;
+static struct control_far far;
 static struct control_ring_place writer, reader;
 static bool wakes;
 
 static void setup(void)
 {
     memset(&control, 0, sizeof(control));
-    writer = (struct control_ring_place){.ring = &control};
+    memset(&far, 0, sizeof(far));
+    writer = (struct control_ring_place){.ring = &control, .far = &far};
     reader = writer;
     wakes = false;
 }
@@ -127,7 +129,7 @@ TEST(control_ring_say_idle__only_what_matters_wakes)
 TEST(control_ring_take__a_hostile_size)
 {
     ck_assert(put(7, CONTROL_BYTES));
-    control.slot[0].bytes = UINT32_MAX;
+    control.near[0].bytes = UINT32_MAX;
     expect_datagram(7, CONTROL_BYTES);
     expect_none();
 }
@@ -139,7 +141,9 @@ TEST(answers__scribbled_at_random, .is_random = true)
     uint8_t buffer[CONTROL_BYTES + 8];
 
     for (int step = 0; step < 100000; step++) {
-        struct control_slot *slot = &control.slot[random_below(&random, CONTROL_SLOTS)];
+        size_t place = random_below(&random, CONTROL_SLOTS);
+        struct control_slot *slot =
+            place < CONTROL_NEAR ? &control.near[place] : &far.slot[place - CONTROL_NEAR];
         slot->bytes = random_chance(&random, 50) ? 0 : (uint32_t)random_next(&random);
         control.is_asleep = (uint32_t)random_below(&random, 3);
         memset(buffer + CONTROL_BYTES, 0xEE, 8);

@@ -5,11 +5,14 @@
 
 #include <string.h>
 
-static struct credit_ring ring;
+static struct credit_near near;
+static struct credit_far far;
+static const struct credit_ring ring = {&near, &far};
 
 static void setup(void)
 {
-    memset(&ring, 0, sizeof(ring));
+    memset(&near, 0, sizeof(near));
+    memset(&far, 0, sizeof(far));
 }
 
 FIXTURE(setup, NULL)
@@ -65,13 +68,19 @@ TEST(credit_ring_want__is_taken_once)
     ck_assert(credit_ring_take_want(&ring));
 }
 
+static void scribble(int byte)
+{
+    memset(&near, byte, sizeof(near));
+    memset(&far, byte, sizeof(far));
+}
+
 TEST(credit_ring__scribbled)
 {
-    memset(&ring, 0xFF, sizeof(ring));
+    scribble(0xFF);
     expect_none(0);
     expect(UINT64_MAX - 1, UINT64_MAX);
     ck_assert(credit_ring_take_want(&ring));
-    memset(&ring, 0x01, sizeof(ring));
+    scribble(0x01);
     expect_none(1);
     credit_ring_show(&ring, 5, 7);
     expect(5, 7);
