@@ -204,7 +204,7 @@ static void note_message(struct zcrp_entity *reader, const struct message_wait *
 }
 
 /* Takes the lease and begins to look: false if somebody else has it. Nothing of this is to be told
- * at the end of the section. */
+ * at the end of the section, but what a receiver has posted and not announced. */
 static bool take_lease(struct zcrp_entity *reader, struct message_wait *w, instant now)
 {
     struct link *l = reader->link;
@@ -219,7 +219,14 @@ static bool take_lease(struct zcrp_entity *reader, struct message_wait *w, insta
         spinning_begin(&l->rx.spinning, purpose);
         w->is_for_next = purpose == WAITING_FOR_NEXT && !transport_is_memory(reader->transport);
     }
-    mutex_unlock(&l->mutex);
+    if (is_ours && w->entity == reader && reader->machine.role == MACHINE_RECEIVER &&
+        receiver_on_wait(reader->machine.receiver)) {
+        entity_touch(reader);
+        tx_drain(reader, SENDING_BURSTS);
+        entity_leave(reader);
+    } else {
+        mutex_unlock(&l->mutex);
+    }
     return is_ours;
 }
 

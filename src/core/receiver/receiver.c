@@ -129,6 +129,14 @@ bool receiver_event(struct receiver *r, struct event *event)
     return !r->is_planned && !r->is_held && messages_in_take_event(&r->messages, event);
 }
 
+bool receiver_on_wait(struct receiver *r)
+{
+    if (r->phase != RECEIVER_OPEN || r->has_credit || !receiver_timer_gathers(r))
+        return false;
+    receiver_announce_new(r);
+    return receiver_has_reply(r);
+}
+
 bool receiver_is_idle(const struct receiver *r)
 {
     return messages_in_is_idle(&r->messages);

@@ -176,6 +176,10 @@ void receiver_on_moved(struct receiver *r, instant now);
 /* When an acknowledgement has to go out at the latest; NEVER: there is no news. O(1). */
 instant receiver_acks_at(const struct receiver *r);
 
+/* The user waits from now on, and posts nothing meanwhile: what waits for more to be posted is
+ * announced. True if there is something to be taken. */
+bool receiver_on_wait(struct receiver *r);
+
 /* Is nothing posted, so that no unit can land? */
 bool receiver_is_idle(const struct receiver *r);
 

@@ -24,6 +24,7 @@ enum {
     REQUEST_LEAST = 8,  /* announced in any case when the sender knows of fewer, */
     REQUEST_FEW = 16,   /* with the next post when it knows of fewer, */
     REQUEST_PART = 4,   /* or when such a part of those that it knows is to be announced; */
+    REQUEST_TIMES = 3,  /* or, while it uses none, so many times as many; */
     REQUEST_AGE = 8,    /* or with the next arrival after such a part of the time that messages
                            have been posted when they arrive */
     CALM_TRIPS = 2,     /* round trips, between messages that come calmly, */
@@ -76,8 +77,13 @@ bool receiver_timer_is_urgent(const struct receiver *r)
     if (is_calm(r))
         return known < unannounced(r);
     if (is_unused(r) && known > 1)
-        return unannounced(r) >= greater(known, REQUEST_LEAST);
+        return unannounced(r) >= greater(known * REQUEST_TIMES, REQUEST_FEW);
     return known < REQUEST_FEW || unannounced(r) >= known / REQUEST_PART;
+}
+
+bool receiver_timer_gathers(const struct receiver *r)
+{
+    return unannounced(r) > 0 && is_unused(r) && !is_calm(r) && unannounced(r) >= announced(r) / 2;
 }
 
 bool receiver_timer_may_announce(const struct receiver *r, instant now)

@@ -85,9 +85,14 @@ bool receiver_timer_times_post(const struct receiver *r);
 void receiver_timer_on_posted(struct receiver_timer *t, instant now, const struct receiver *r);
 
 /* Is what was posted to be announced at once? The sender knows of few messages, or there is much to
- * be announced together. While the sender uses none of what it knows, which is more than one, more
- * is announced once it is three times as much: so who posts many in a row needs few requests. */
+ * be announced together. While the sender uses none of the messages that it knows, and it knows of
+ * more than one, three times as many are announced together, and at least 16: so a user who posts
+ * many in a row needs few requests. */
 bool receiver_timer_is_urgent(const struct receiver *r);
+
+/* Has something been posted that waits for more, and that the sender may need soon, although it
+ * uses none of what it knows? */
+bool receiver_timer_gathers(const struct receiver *r);
 
 /* Is it to be announced with an acknowledgement? It has waited for an eighth of the time that
  * messages have been posted when they arrive. */

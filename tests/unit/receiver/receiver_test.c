@@ -335,18 +335,33 @@ TEST(request__few_at_once_and_one_more_after_a_while)
     receiver_rig_expect("request 16*1=256");
 }
 
-/* As many as the sender knows, while it uses none of them. */
+/* Three times as many as the sender knows, while it uses none of them. */
 TEST(request__many_at_once)
 {
     announce_few();
-    for (int i = 0; i < 15; i++)
+    for (int i = 0; i < 47; i++)
         receiver_rig_post(128);
     receiver_rig_expect_silence();
     receiver_rig_post(256);
-    receiver_rig_expect("request 16*15=128 31*1=256");
+    receiver_rig_expect("request 16*47=128 63*1=256");
 }
 
-/* The sender knows of one, then of two: the third waits for seven others, but not long. */
+/* Or when the user waits, unless the sender knows of far more. */
+TEST(request__when_the_user_waits)
+{
+    announce_few();
+    for (int i = 0; i < 7; i++)
+        receiver_rig_post(128);
+    ck_assert(!receiver_on_wait(rig.r));
+    receiver_rig_expect_silence();
+    receiver_rig_post(128);
+    ck_assert(receiver_on_wait(rig.r));
+    receiver_rig_expect("request 16*8=128");
+    ck_assert(!receiver_on_wait(rig.r));
+    receiver_rig_expect_silence();
+}
+
+/* The sender knows of one, then of two: the third waits for 15 others, but not long. */
 TEST(request__in_a_row)
 {
     receiver_rig_bind("request");
@@ -358,11 +373,11 @@ TEST(request__in_a_row)
     receiver_rig_expect_silence();
     receiver_rig_wait(50 * MICROSECOND);
     receiver_rig_expect("request 2*1=64");
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 15; i++)
         receiver_rig_post(64);
     receiver_rig_expect_silence();
     receiver_rig_post(64);
-    receiver_rig_expect("request 0*11=64");
+    receiver_rig_expect("request 0*19=64");
 }
 
 /* A sender that has used one may need the next soon. */
