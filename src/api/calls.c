@@ -238,6 +238,24 @@ static bool joins_only(const struct zcrp_entity *e, nlong size)
            (reader == e || !answering_is_open(&reader->answering));
 }
 
+/* Under the mutex, which it leaves: the message has joined others. */
+static void leave_joined(struct zcrp_entity *e, const struct message *m)
+{
+    const struct machine *k = &e->machine;
+    bool is_sender = k->role == MACHINE_SENDER;
+
+    if (is_sender && sender_awaits_buffer(k->sender, m->number)) {
+        mutex_unlock(&e->link->mutex); /* the request that names it finds it */
+    } else if (is_sender && machine_is_in_transit(k)) {
+        entity_leave_joined(e);
+    } else if (machine_has_burst(k)) {
+        tx_drain(e, is_sender ? SENDING_AT_ONCE : SENDING_BURSTS);
+        entity_leave(e);
+    } else {
+        mutex_unlock(&e->link->mutex);
+    }
+}
+
 /* The same over a socket: the message joins others that wait, or are under way. If it can leave at
  * once this thread sends it. */
 static bool submit_joining(struct zcrp_entity *e, struct message *m, nlong size)
@@ -251,16 +269,7 @@ static bool submit_joining(struct zcrp_entity *e, struct message *m, nlong size)
         entity_leave(e);
         return true;
     }
-    bool is_receiver = e->machine.role == MACHINE_RECEIVER;
-    bool is_behind = !is_receiver && machine_is_in_transit(&e->machine);
-    if (is_behind) {
-        entity_leave_joined(e);
-    } else if (machine_has_burst(&e->machine)) {
-        tx_drain(e, is_receiver ? SENDING_BURSTS : SENDING_AT_ONCE);
-        entity_leave(e);
-    } else {
-        mutex_unlock(&e->link->mutex); /* there is nothing to send */
-    }
+    leave_joined(e, m);
     return true;
 }
 

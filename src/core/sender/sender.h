@@ -117,6 +117,10 @@ bool sender_take(struct sender *s, instant now, struct burst *burst);
  * expire has. O(1) but for repeats of messages that are over. */
 bool sender_has_burst(struct sender *s);
 
+/* Does this message, which was submitted, give nothing to send? No buffer of the peer's is known
+ * for it, and the peer does not ask for offers. */
+bool sender_awaits_buffer(const struct sender *s, uint64_t number);
+
 /* May take fill another burst, where one has just left? If not, nothing but time or news changes
  * that. */
 bool sender_has_more(struct sender *s);

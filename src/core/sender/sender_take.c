@@ -487,6 +487,11 @@ bool sender_has_burst(struct sender *s)
     return may_begin(s, &f) && (!s->flow.pacing.waits || s->flow.credit > 0);
 }
 
+bool sender_awaits_buffer(const struct sender *s, uint64_t number)
+{
+    return number >= s->messages.requested && !s->session.wants_offers;
+}
+
 bool sender_has_more(struct sender *s)
 {
     return sender_has_burst(s) || path_mtu_wants_less(&s->path.mtu);

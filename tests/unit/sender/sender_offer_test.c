@@ -38,6 +38,19 @@ TEST(offer__not_without_a_wish)
     sender_rig_expect_nothing();
 }
 
+/* The second message gives nothing to send, unless offers are asked for. */
+TEST(offer__awaits_a_buffer, .rows = 2)
+{
+    rig.wants_offer = _i == 1;
+    sender_rig_submit(1000);
+    sender_rig_pair(1, 2000);
+    sender_rig_submit(1000);
+    ck_assert(!sender_awaits_buffer(rig.s, 0));
+    ck_assert(sender_awaits_buffer(rig.s, 1) == (_i == 0));
+    sender_rig_request(0, 2, 2000);
+    ck_assert(!sender_awaits_buffer(rig.s, 1));
+}
+
 TEST(offer__of_an_empty_message)
 {
     sender_rig_submit(0);
