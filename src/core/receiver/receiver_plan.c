@@ -128,7 +128,6 @@ static uint32_t worth_planning(const struct receiver *r, uint32_t openings)
 static void plan_sealed(struct receiver *r, struct landing *landing, uint32_t openings)
 {
     r->is_planned = true;
-    r->plans++;
     r->planned = (struct interval){.first = 0, .last = 0};
     landing_begin(landing);
     while (openings-- > 0 && landing_seal(landing))
