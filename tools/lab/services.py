@@ -1,9 +1,10 @@
 """Servers that people use, at one end of a zcrp-link, for tests and measurements of zcrp-tunnel.
 
-    services.py FOLDER       starts those whose programs are there, then zcrp-tunnel --serve; ends with SIGTERM
+    services.py FOLDER [NAME...]   starts those whose programs are there, then zcrp-tunnel --serve; ends with SIGTERM
 
 All belong to the caller, in FOLDER, and end with it. They listen at all addresses: their network is the link's.
-FOLDER/started has their names, a line each, as soon as they listen.
+ZCRP_TCP names the congestion control of that network's TCP. FOLDER/started has their names, a line each, as soon as
+they listen.
 """
 import glob
 import os
@@ -17,7 +18,8 @@ import tempfile
 import time
 
 PORTS = {"http": 8080, "h2": 8081, "rsync": 8730, "ssh": 2222, "postgres": 5433, "iperf3": 5201}
-FAR_PORT = 7000
+FAR_PORT, KCP_PORT = 7000, 4000
+KCP = ["--mode", "fast3", "--crypt", "aes-128", "--key", "x", "--nocomp", "--sndwnd", "2048", "--rcvwnd", "2048"]
 BUILD = os.path.abspath(os.environ.get("ZCRP_BUILD", "build"))
 TUNNEL = os.path.join(BUILD, "zcrp-tunnel")
 BIG, MANY, FILES = "big", "tree", 2000
@@ -39,17 +41,17 @@ def quietly(*words, **more):
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **more)
 
 
-def make_data(folder, big=10 << 20, files=FILES):
-    """FOLDER/www: a large file, a tree of small ones, and a repository with all of them; FOLDER/key: the tunnel's."""
+def make_data(folder, big=10 << 20, files=FILES, longest=4000, has_repository=True):
+    """FOLDER/www: a large file, a tree of small ones, maybe a repository with these; FOLDER/key: the tunnel's."""
     www, chance = os.path.join(folder, "www"), random.Random(1)
     for i in range(files):
         path = os.path.join(www, MANY, str(i // 100), f"file{i}")
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        write(path, f"{chance.getrandbits(8 * chance.randint(10, 4000)):x}\n")
+        write(path, f"{chance.getrandbits(8 * chance.randint(10, longest)):x}\n")
     with open(os.path.join(www, BIG), "wb") as file:
         file.write(chance.randbytes(big))
     quietly(os.path.join(BUILD, "zcrp-keys"), "generate", "psk", "tunnel", os.path.join(folder, "key"))
-    if find("git"):
+    if has_repository and find("git"):
         tree, git = os.path.join(www, MANY), ["git", "-c", "user.name=x", "-c", "user.email=x@localhost"]
         quietly("git", "init", "-q", tree)
         quietly(*git, "add", ".", cwd=tree)
@@ -66,6 +68,13 @@ def make_data(folder, big=10 << 20, files=FILES):
         shutil.copy(os.path.join(folder, "user_key.pub"), os.path.join(folder, "authorized"))
 
 
+def use_congestion(control):
+    """TCP of this network uses this congestion control from now on; None: the system's."""
+    for route in subprocess.run(["ip", "-o", "route", "show"], stdout=subprocess.PIPE, text=True,
+                                check=True).stdout.splitlines() if control else ():
+        quietly("ip", "route", "replace", *route.split(), "congctl", control)
+
+
 def nginx(folder):
     # curl and nginx do not agree on HTTP/2 without TLS when there are several requests at once.
     place = "".join(f"{kind}_temp_path {folder}/tmp; " for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
@@ -75,21 +84,23 @@ def nginx(folder):
         events {{ worker_connections 4096; }}
         http {{ access_log off; {place} root {folder}/www;
             server {{ listen {PORTS["http"]}; }} 
-            server {{ listen {PORTS["h2"]} ssl http2; ssl_certificate {folder}/tls.crt; ssl_certificate_key {folder}/tls.key; }} }}""")]
+            server {{ listen {PORTS["h2"]} ssl http2;
+                      ssl_certificate {folder}/tls.crt; ssl_certificate_key {folder}/tls.key; }} }}""")]
 
 
 def rsync(folder):
     return [find("rsync"), "--daemon", "--no-detach", f"--port={PORTS['rsync']}", "--config=" + write(
-        f"{folder}/rsyncd.conf", f"use chroot = no\nuid = {os.geteuid()}\ngid = {os.getegid()}\nlog file = {folder}/rsync.log\n"
-        f"[www]\npath = {folder}/www\nread only = yes\n")]
+        f"{folder}/rsyncd.conf", f"use chroot = no\nuid = {os.geteuid()}\ngid = {os.getegid()}\n"
+        f"log file = {folder}/rsync.log\n[www]\npath = {folder}/www\nread only = yes\n")]
 
 
 def sshd(folder):
     if os.geteuid() == 0:
         os.makedirs("/run/sshd", exist_ok=True)
     return [find("sshd"), "-D", "-f", write(
-        f"{folder}/sshd.conf", f"Port {PORTS['ssh']}\nHostKey {folder}/host_key\nAuthorizedKeysFile {folder}/authorized\n"
-        f"StrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\nMaxStartups 100\nSubsystem sftp internal-sftp\n")]
+        f"{folder}/sshd.conf", f"Port {PORTS['ssh']}\nHostKey {folder}/host_key\n"
+        f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n"
+        "PermitRootLogin yes\nMaxStartups 100\nSubsystem sftp internal-sftp\n")]
 
 
 def postgres(folder):
@@ -130,6 +141,10 @@ def serve(folder, only=tuple(SERVICES)):
     """Starts all, and waits for a signal to end."""
     processes, started = [], []
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    use_congestion(os.environ.get("ZCRP_TCP"))
+    if find("kcptun-server"):
+        processes.append(subprocess.Popen(["kcptun-server", "-t", f"127.0.0.1:{PORTS['http']}", "-l", f":{KCP_PORT}",
+                                           *KCP], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
     os.makedirs(f"{folder}/tmp", exist_ok=True)
     with open(f"{folder}/log", "w", encoding="utf-8") as log:
         try:
@@ -142,7 +157,8 @@ def serve(folder, only=tuple(SERVICES)):
                 if all(listens(PORTS[port]) for port in ports):
                     started.append(name)
             if "postgres" in started:
-                quietly(find("pgbench"), "-i", "-q", "-h", "127.0.0.1", "-p", str(PORTS["postgres"]), "-U", "x", "postgres")
+                quietly(find("pgbench"), "-i", "-q", "-h", "127.0.0.1", "-p", str(PORTS["postgres"]), "-U", "x",
+                        "postgres")
             write(f"{folder}/started", "\n".join(started))
             processes.append(subprocess.Popen([TUNNEL, "--serve", f"*:{FAR_PORT}", "--keys", f"{folder}/key",
                                                "--allow", "*:*"], stdin=subprocess.DEVNULL, stdout=log, stderr=log))

@@ -37,8 +37,8 @@ class Near:
 
     def ssh(self):
         """The command of ssh, for programs that start it."""
-        return (f"ssh -q -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -i {self.user_key} "
-                f"-o 'ProxyCommand={services.TUNNEL} --keys {self.key} --stdio {FAR} "
+        return (f"ssh -q -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null "
+                f"-i {self.user_key} -o 'ProxyCommand={services.TUNNEL} --keys {self.key} --stdio {FAR} "
                 f"127.0.0.1:{services.PORTS['ssh']}'")
 
 
@@ -66,19 +66,22 @@ def curl(near):
 
 
 def rsync(near):
-    yield "daemon", ran("rsync", "-a", f"rsync://127.0.0.1:{LOCAL['rsync']}/www/{services.MANY}/", near.path("daemon")) \
-        and is_same(os.path.join(near.www, services.MANY), near.path("daemon"))
-    yield "by ssh", ran("rsync", "-a", "-e", near.ssh(), f"localhost:{near.www}/{services.MANY}/", near.path("by-ssh")) \
-        and is_same(os.path.join(near.www, services.MANY), near.path("by-ssh"))
+    tree = os.path.join(near.www, services.MANY)
+    yield "daemon", ran("rsync", "-a", f"rsync://127.0.0.1:{LOCAL['rsync']}/www/{services.MANY}/",
+                        near.path("daemon")) and is_same(tree, near.path("daemon"))
+    yield "by ssh", ran("rsync", "-a", "-e", near.ssh(), f"localhost:{tree}/", near.path("by-ssh")) and \
+        is_same(tree, near.path("by-ssh"))
 
 
 def scp(near):
-    big, script = os.path.join(near.www, services.BIG), services.write(near.path("ssh"), f'#!/bin/sh\nexec {near.ssh()} "$@"\n')
+    big = os.path.join(near.www, services.BIG)
+    script = services.write(near.path("ssh"), f'#!/bin/sh\nexec {near.ssh()} "$@"\n')
     os.chmod(script, 0o755)
     yield "scp", ran("scp", "-q", "-S", script, f"localhost:{big}", near.path("scp")) and is_same(big, near.path("scp"))
-    yield "sftp, both ways", ran("sftp", "-q", "-S", script, "-b", services.write(
-        near.path("batch"), f"get {big} {near.path('sftp')}\nput {near.path('sftp')} {near.path('back')}\n"), "localhost") \
-        and is_same(big, near.path("back"))
+    batch = services.write(near.path("batch"),
+                           f"get {big} {near.path('sftp')}\nput {near.path('sftp')} {near.path('back')}\n")
+    yield "sftp, both ways", ran("sftp", "-q", "-S", script, "-b", batch, "localhost") and \
+        is_same(big, near.path("back"))
 
 
 def git(near):
@@ -97,7 +100,8 @@ def pgbench(near):
 def iperf3(near):
     for name, more in (("sends", []), ("receives", ["-R"])):
         time.sleep(1)  # the server is done with the one before
-        yield name, ran("iperf3", "-c", "127.0.0.1", "-p", str(LOCAL["iperf3"]), "-P", "8", "-t", "3", *more, cwd=near.got)
+        yield name, ran("iperf3", "-c", "127.0.0.1", "-p", str(LOCAL["iperf3"]), "-P", "8", "-t", "3", *more,
+                        cwd=near.got)
 
 
 PROGRAMS = {curl: "nginx", rsync: "rsync", scp: "sshd", git: "nginx", pgbench: "postgres", iperf3: "iperf3"}
