@@ -32,6 +32,7 @@
 #: make instructions   what a small message costs in instructions, by part (needs valgrind; CASES=...: stream:udp:64)
 #: make cut-bursts    a path that loses bursts which the kernel cuts, beside no offloads
 #: make moves         a caller with keys whose address changes, and a NAT that forgets, in 200 MB (root)
+#: make tunnel-tables   programs through zcrp-tunnel, beside TCP and kcptun (root; 13 minutes)
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations
 #: make python-check   the Python package: its types and its tests (PYTEST=...: only these)
 #: make python-upstream   dask.distributed's own tests over zcrp:// (DASK=...: its repository; PYTEST=...: as above)
