@@ -15,8 +15,6 @@
 
 enum { ROLE_NEW, ROLE_TUNNEL, ROLE_RESERVED, WAITING_MOST = 1024, KEPT = 32, SIGNALLED = 128 };
 
-static const int64_t refused_ns = 5000000000;
-
 /* A TCP client of a door that waits for a connection. */
 struct waiting {
     struct waiting *next;
@@ -337,16 +335,15 @@ static void on_completion(const struct zcrp_completion *completion)
         (void)stream_create(connection, &owner);
 }
 
-/* A near end closes what was refused. One that does not is helped. */
 static void on_tick(int64_t now_ns)
 {
-    struct stream *next;
-
     dial_tick(now_ns);
-    for (struct stream *stream = stream_after(NULL); stream != NULL; stream = next) {
-        next = stream_after(stream);
-        if (stream->phase == STREAM_REFUSED && now_ns - stream->since_ns > refused_ns)
-            stream_drop(stream);
+    stream_tick(now_ns);
+    for (struct tunnel *tunnel = tunnels; tunnel != NULL; tunnel = tunnel->next) {
+        for (int i = 0; i < FORWARDS_MOST; i++) {
+            if (tunnel->doors[i] != NULL && !tunnel->doors[i]->is_started)
+                door_start(tunnel->doors[i]); /* it had no descriptor for a client */
+        }
     }
 }
 

@@ -38,6 +38,7 @@ static struct near {
     unsigned connecting; /* connections that are not up: each costs the far end a handshake */
     struct door doors[FORWARDS_MOST];
     bool is_up, was_up, is_ending, remote_ended;
+    bool has_complained;       /* of the last attempt to connect */
     int64_t retry_ns, wait_ns; /* when it begins anew, and how long it waits the next time */
 } near;
 
@@ -72,9 +73,10 @@ static struct stream *connect_far(int role)
                             port, &near.zcrp, 0);
     if (code == 0)
         stream = stream_create(connection, &owner);
-    if (stream == NULL)
+    if (stream == NULL && !near.has_complained)
         (void)complain("cannot connect to %s: %s", near.far.host,
                        code != 0 ? zcrp_explain(code) : "no memory");
+    near.has_complained = stream == NULL;
     if (stream != NULL) {
         stream->role = role;
         near.connecting += !stream->is_up;
@@ -444,6 +446,7 @@ static const struct stream_owner owner = {on_control, on_up, on_idle, on_dead};
 static void on_tick(int64_t now_ns)
 {
     dial_tick(now_ns);
+    stream_tick(now_ns);
     socks_tick(now_ns);
     if (near.is_ending)
         return;

@@ -45,7 +45,7 @@ static void on_clients(struct watch *watch, uint32_t events)
 
         if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
             (void)complain("cannot accept a client: %s", strerror(errno));
-            (void)usleep(100000); /* until something is closed */
+            door_stop(door);
         }
         if (fd < 0)
             return;
@@ -55,12 +55,14 @@ static void on_clients(struct watch *watch, uint32_t events)
 
 int door_open(struct door *door, const struct address *bind_to, const char **why)
 {
-    const char *host = bind_to->host[0] == '\0' ? "127.0.0.1" : bind_to->host;
+    bool is_default = bind_to->host[0] == '\0' || strcmp(bind_to->host, "localhost") == 0;
+    const char *host = is_default ? "127.0.0.1" : bind_to->host;
     struct addrinfo *found = NULL;
     struct sockaddr_storage bound;
     socklen_t size = sizeof(bound);
     const int on = 1;
-    int code = resolve(&found, host[0] == '*' ? NULL : host, bind_to->port, AI_PASSIVE);
+    int code =
+        resolve(&found, host[0] == '*' ? NULL : host, bind_to->port, AI_PASSIVE | AI_NUMERICHOST);
 
     door->watch = (struct watch){-1, on_clients};
     *why = code != 0 ? gai_strerror(code) : NULL;

@@ -15,11 +15,12 @@ struct door {
     void *context;
 };
 
-/* Listens at bind.host ("": 127.0.0.1; "*": any) and port; does not accept yet. The port in use, or
- * -1, and a text that says why. */
+/* Listens at bind.host ("": 127.0.0.1; "*": any; else an address, or localhost) and port; does not
+ * accept yet. The port in use, or -1, and a text that says why. */
 int door_open(struct door *door, const struct address *bind, const char **why);
 
-/* Accepts clients from now on; they may have waited. Or no more: they wait in the kernel. */
+/* Accepts clients from now on; they may have waited. Or no more: they wait in the kernel. It stops
+ * by itself when there is no descriptor for a client. */
 void door_start(struct door *door);
 void door_stop(struct door *door);
 

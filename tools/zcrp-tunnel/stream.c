@@ -23,7 +23,7 @@ enum {
     CANCEL_AGAIN_US = 10000
 };
 
-static const int64_t second_ns = 1000000000;
+static const int64_t second_ns = 1000000000, refused_ns = 5000000000;
 static const uint64_t sending_least = 4 * STREAM_BYTES;
 
 static struct stream *all;
@@ -81,7 +81,7 @@ static void close_tcp(struct stream *stream, bool is_reset)
     stream_counts.reset += is_reset;
     stream_counts.bytes_out += stream->bytes_out;
     stream_counts.bytes_in += stream->bytes_in;
-    if (is_reset && stream->in.fd >= 0 && stream->out.fd < 0) {
+    if (is_reset && stream->is_socket) {
         loop_leave(&stream->in);
         socket_reset(stream->in.fd);
         stream->in.fd = -1;
@@ -137,6 +137,17 @@ void stream_accuse(struct stream *stream)
     (void)zcrp_connection_peer(stream->connection, peer, sizeof(peer));
     (void)complain("%s broke the rules of the tunnel, and its connection was closed", peer);
     die(stream, 0);
+}
+
+void stream_tick(int64_t now_ns)
+{
+    struct stream *next;
+
+    for (struct stream *stream = all; stream != NULL; stream = next) {
+        next = stream->after;
+        if (stream->phase == STREAM_REFUSED && now_ns - stream->since_ns > refused_ns)
+            stream_drop(stream);
+    }
 }
 
 void stream_drop_all(void)
@@ -196,9 +207,9 @@ static void hear_control(struct stream *stream, const struct buffer *buffer)
     enum control_fault fault =
         control_read(&control, buffer->message->buffer, (size_t)buffer->message->length);
 
-    if (fault == CONTROL_OTHER_VERSION) {
+    if (fault == CONTROL_OTHER_VERSION && stream->phase == STREAM_IDLE) {
         stream_refuse(stream, REFUSAL_FAILED, "another version of zcrp-tunnel");
-    } else if (fault == CONTROL_BAD) {
+    } else if (fault != CONTROL_GOOD) {
         stream_accuse(stream);
     } else if (control.kind == CONTROL_DONE) {
         bool is_due = stream->phase == STREAM_RUNNING && stream->has_peer_end;
@@ -261,7 +272,7 @@ static void post(struct stream *stream)
 static void end_output(struct stream *stream)
 {
     stream->has_peer_end = true;
-    if (stream->out.fd >= 0)
+    if (!stream->is_socket)
         loop_close(&stream->out);
     else if (shutdown(stream->in.fd, SHUT_WR) != 0 && errno != ENOTCONN)
         stream_drop(stream);
@@ -271,14 +282,14 @@ static void end_output(struct stream *stream)
 /* True: all of it is written. */
 static bool write_out(struct stream *stream, struct buffer *buffer)
 {
-    int fd = stream->out.fd >= 0 ? stream->out.fd : stream->in.fd;
+    int fd = stream->is_socket ? stream->in.fd : stream->out.fd;
     const char *bytes = (const char *)buffer->message->buffer;
 
     while (buffer->done < buffer->message->length) {
         size_t left = (size_t)buffer->message->length - buffer->done;
-        ssize_t count = !stream->is_writable  ? 0
-                        : stream->out.fd >= 0 ? write(fd, bytes + buffer->done, left)
-                                              : send(fd, bytes + buffer->done, left, MSG_NOSIGNAL);
+        ssize_t count = !stream->is_writable ? 0
+                        : !stream->is_socket ? write(fd, bytes + buffer->done, left)
+                                             : send(fd, bytes + buffer->done, left, MSG_NOSIGNAL);
 
         if (count < 0 && errno == EINTR)
             continue;
@@ -370,8 +381,8 @@ static void end_input(struct stream *stream)
 {
     stream->sent_end = send_copy(stream, "", 0);
     stream->is_readable = false;
-    if (stream->out.fd >= 0)
-        loop_leave(&stream->in);
+    if (!stream->is_socket)
+        loop_close(&stream->in);
     finish(stream);
 }
 
@@ -386,8 +397,8 @@ static bool read_in(struct stream *stream)
     if (buffer == NULL)
         return false; /* one that is sent will be free */
     do {
-        count = stream->out.fd >= 0 ? read(stream->in.fd, buffer->message->buffer, room)
-                                    : recv(stream->in.fd, buffer->message->buffer, room, 0);
+        count = !stream->is_socket ? read(stream->in.fd, buffer->message->buffer, room)
+                                   : recv(stream->in.fd, buffer->message->buffer, room, 0);
     } while (count < 0 && errno == EINTR);
     if (count <= 0) {
         buffer_destroy(buffer);
@@ -408,7 +419,7 @@ static bool read_in(struct stream *stream)
     buffers_add(&stream->sending, buffer);
     stream->sending_bytes += (uint64_t)count;
     stream->bytes_out += (uint64_t)count;
-    if (count < (ssize_t)room && !stream->has_hung_up && stream->out.fd < 0)
+    if (count < (ssize_t)room && !stream->has_hung_up && stream->is_socket)
         stream->is_readable = false; /* epoll tells of what comes later */
     return stream->is_readable;
 }
@@ -523,13 +534,16 @@ static void attach(struct stream *stream, int in, int out)
 
     stream->in.fd = in;
     stream->out.fd = in != out ? out : -1;
+    stream->is_socket = in == out;
     stream->is_readable = stream->is_writable = true;
     stream->has_hung_up = false;
     stream->sent_end = stream->sent_done = stream->has_peer_end = stream->has_peer_done = false;
     stream->bytes_in = stream->bytes_out = 0;
     stream_counts.open++;
-    if (in == out)
+    if (in == out) {
         (void)setsockopt(in, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        (void)setsockopt(in, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    }
     /* EPERM: a regular file, always ready. */
     if ((!loop_watch(&stream->in, both) && errno != EPERM) ||
         (in != out && !loop_watch(&stream->out, EPOLLOUT | EPOLLET) && errno != EPERM))

@@ -52,8 +52,8 @@ struct stream {
     bool is_up;
     int ended; /* the connection's code, once it has ended */
 
-    struct watch in, out; /* the TCP socket; `out` only if it is another descriptor */
-    bool is_readable, is_writable, has_hung_up;
+    struct watch in, out; /* the TCP socket; or, if it is none, two other descriptors */
+    bool is_socket, is_readable, is_writable, has_hung_up;
     bool sent_end, sent_done, has_peer_end, has_peer_done;
     unsigned peer_posted; /* buffers that the peer has posted for this connection, as it says */
     char name[NAME_ROOM]; /* what it is, for people */
@@ -74,7 +74,7 @@ struct stream {
     void *context;
     struct dial *dial;   /* the way to its target; NULL: none */
     struct stream *next; /* in a list */
-    int64_t since_ns;    /* that it is in its phase, where that matters */
+    int64_t since_ns;    /* that it is REFUSED */
 };
 
 struct stream_counts {
@@ -115,6 +115,10 @@ void stream_accuse(struct stream *stream);
 
 /* A completion of its connection or a message. */
 void stream_on_completion(const struct zcrp_completion *completion);
+
+/* To be called now and then: closes connections on which a stream was refused, and whose peer does
+ * not. */
+void stream_tick(int64_t now_ns);
 
 /* Drops all. */
 void stream_drop_all(void);

@@ -387,6 +387,7 @@ def is_zombie(pid):
 
 def stdio(place):
     """One stream on standard input and output, with pipes, files and refusals."""
+    heard = []
     with Target.echo() as echo, Far(place, echo) as far:
         arguments = ["--keys", place.key("key"), "--stdio", far.address]
         for size in (0, 10, 3 * MEGABYTE):
@@ -394,6 +395,15 @@ def stdio(place):
             done = subprocess.run([program("zcrp-tunnel"), *arguments, f"127.0.0.1:{echo.port}"],
                                   input=data, stdout=subprocess.PIPE, timeout=60, check=False)
             place.check(f"{size} bytes", done.returncode == 0 and done.stdout == data)
+        with Far(place, None, "--allow", "*:*") as all_of_them, Target(lambda client: (
+                client.sendall(b"first"), client.shutdown(socket.SHUT_WR), heard.append(fetch(client)))) as first:
+            with subprocess.Popen([program("zcrp-tunnel"), *arguments[:3], all_of_them.address,
+                                   f"localhost:{first.port}"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE) as process:
+                place.check("the target ends first", process.stdout.read() == b"first")
+                process.stdin.write(data)
+                process.stdin.close()
+                place.check("and its client afterwards", process.wait(30) == 0 and heard == [data])
         path = place.file("data")
         with open(path, "wb") as file:
             file.write(data)
