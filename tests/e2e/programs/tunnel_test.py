@@ -403,7 +403,9 @@ def stdio(place):
                 place.check("the target ends first", process.stdout.read() == b"first")
                 process.stdin.write(data)
                 process.stdin.close()
-                place.check("and its client afterwards", process.wait(30) == 0 and heard == [data])
+                place.check("and its client afterwards", process.wait(30) == 0)
+            first.wait()
+            place.check("with all its bytes", heard == [data])
         path = place.file("data")
         with open(path, "wb") as file:
             file.write(data)
