@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +27,31 @@ static int resolve(struct addrinfo **found, const char *host, uint16_t port, int
     return getaddrinfo(host, text, &hints, found);
 }
 
+/* A close resets it. */
+static void set_linger(int fd, bool resets)
+{
+    const struct linger linger = {.l_onoff = resets};
+
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
+void socket_prepare(int fd)
+{
+    const int on = 1;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    set_linger(fd, true);
+}
+
+void socket_complete(int fd)
+{
+    set_linger(fd, false);
+}
+
 void socket_reset(int fd)
 {
-    const struct linger at_once = {.l_onoff = 1};
-
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    set_linger(fd, true);
     (void)close(fd);
 }
 

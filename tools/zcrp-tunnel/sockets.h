@@ -24,6 +24,12 @@ int door_open(struct door *door, const struct address *bind, const char **why);
 void door_start(struct door *door);
 void door_stop(struct door *door);
 
+/* Prepares a TCP socket for a stream: small pieces leave at once, and a peer that is gone is
+ * noticed. However this process ends, the socket's peer has an error: else the kernel of a process
+ * that is killed would say that the stream is complete. It is, once socket_complete was called. */
+void socket_prepare(int fd);
+void socket_complete(int fd);
+
 /* Closes a TCP socket such that its peer has an error. */
 void socket_reset(int fd);
 

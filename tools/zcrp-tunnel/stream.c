@@ -1,8 +1,6 @@
 #include "stream.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,11 +79,8 @@ static void close_tcp(struct stream *stream, bool is_reset)
     stream_counts.reset += is_reset;
     stream_counts.bytes_out += stream->bytes_out;
     stream_counts.bytes_in += stream->bytes_in;
-    if (is_reset && stream->is_socket) {
-        loop_leave(&stream->in);
-        socket_reset(stream->in.fd);
-        stream->in.fd = -1;
-    }
+    if (stream->is_socket && !is_reset)
+        socket_complete(stream->in.fd);
     loop_close(&stream->in);
     loop_close(&stream->out);
 }
@@ -100,6 +95,7 @@ int stream_take_back(struct stream *stream)
     int fd = stream->in.fd;
 
     loop_leave(&stream->in);
+    socket_complete(fd);
     stream->in.fd = -1;
     stream_counts.open--;
     return fd;
@@ -530,7 +526,6 @@ struct stream *stream_create(struct zcrp_connection *connection, const struct st
 static void attach(struct stream *stream, int in, int out)
 {
     const uint32_t both = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    const int on = 1;
 
     stream->in.fd = in;
     stream->out.fd = in != out ? out : -1;
@@ -540,10 +535,8 @@ static void attach(struct stream *stream, int in, int out)
     stream->sent_end = stream->sent_done = stream->has_peer_end = stream->has_peer_done = false;
     stream->bytes_in = stream->bytes_out = 0;
     stream_counts.open++;
-    if (in == out) {
-        (void)setsockopt(in, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-        (void)setsockopt(in, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    }
+    if (in == out)
+        socket_prepare(in);
     /* EPERM: a regular file, always ready. */
     if ((!loop_watch(&stream->in, both) && errno != EPERM) ||
         (in != out && !loop_watch(&stream->out, EPOLLOUT | EPOLLET) && errno != EPERM))

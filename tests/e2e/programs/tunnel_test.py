@@ -222,8 +222,27 @@ def command_line(place):
 
 # ---- ends that die
 
+def ends_with_error(client):
+    try:
+        fetch(client)
+        return False
+    except ConnectionError:
+        return True
+
+
 def killed_far(place):
-    """The far end is killed in the middle: an error, and the tunnel comes back with it."""
+    """The far end is killed in the middle: an error at either side, and the tunnel comes back with it."""
+    had_error = []
+
+    def serve(client):
+        client.sendall(b"x")
+        had_error.append(ends_with_error(client))
+    with Target(serve) as target, Far(place, target) as far, Near(far, target) as near:
+        with connect(near.port) as client:
+            client.recv(1)
+            far.kill()
+            target.wait()
+            place.check("the target's stream has an error", had_error == [True])
     with Target.echo() as echo, Far(place, echo) as far, \
             Near(far, echo, "--silence", "3") as near:
         with connect(near.port) as client:
@@ -231,11 +250,7 @@ def killed_far(place):
             client.recv(1000, socket.MSG_WAITALL)
             far.kill()
             far.start(far.port)
-            try:
-                came = fetch(client)
-            except ConnectionError:
-                came = None
-            place.check("the stream that was there has an error", came is None)
+            place.check("the stream that was there has an error", ends_with_error(client))
         place.check("the user is told", near.said("lost 127.0.0.1"))
         place.check("and it comes back", near.said("connected to 127.0.0.1 again", 20))
         place.check("new streams go on", echoes(near.port, b"x" * 100000))
@@ -256,6 +271,7 @@ def killed_near(place):
         with connect(near.port) as client:
             client.recv(1)
             near.kill()
+            place.check("the client's stream has an error", ends_with_error(client))
             place.check("the target's stream has an error", ended.wait(20))
         place.check("nothing is left", place.soon(lambda: far.counts()["connections"] == 0))
 
@@ -354,11 +370,7 @@ def by_shell(place):
             client.sendall(b"x" * 1000)
             client.recv(1000, socket.MSG_WAITALL)
             os.kill(first, signal.SIGKILL)
-            try:
-                came = fetch(client)
-            except ConnectionError:
-                came = None
-            place.check("an error when it is killed", came is None)
+            place.check("an error when it is killed", ends_with_error(client))
         place.check("the user is told", near.said("the remote shell has ended; trying again"))
         place.check("it is started again", near.said("connected to 127.0.0.1 again", 20))
         place.check("new streams go on", echoes(near.port, b"x" * 100000))
