@@ -89,4 +89,4 @@ tunnel-tables: all
 instructions: $(PRODUCTS)/lab/instructions
 	@tools/lab/count-instructions $< $(CASES)
 
-.PHONY: tunnel-tables instructions figures figures-measure small-messages cut-bursts moves bench-peers bench-paths bench bench-guard paper evaluation
+.PHONY: tunnel-tables instructions figures figures-measure small-messages queue-trips cut-bursts moves bench-peers bench-paths bench bench-guard paper evaluation
