@@ -40,7 +40,9 @@ static void hand_to_engine(struct zcrp_queue *q)
         engine_arrive(&q->member);
 }
 
-/* Armed once more within the turn, the set is watched during a nap, too. */
+/* Armed once more within the turn, the set is watched during a nap, too. A taker that fell asleep
+ * meanwhile looks again: it does not know of a nap that has begun here, nor of memory that is to be
+ * glanced at, and a wake-up that it was sent may have been cleared here. */
 static instant on_arrival(void *client)
 {
     struct zcrp_queue *q = client;
@@ -53,6 +55,7 @@ static instant on_arrival(void *client)
         return ENGINE_LEAVE_BE;
     (void)sockets_look(&q->sockets, 0);
     instant due = sockets_rest(&q->sockets) ? sockets_due(&q->sockets) : 0;
+    lease_wake(&q->lease);
     if (due == NEVER)
         return ENGINE_ARM;
     engine_arm(&q->member);

@@ -180,6 +180,14 @@ static void tell_all(struct taking *t)
 
 /* ---- waiting ---- */
 
+/* Has something happened that ends a wait? A look, which the taker does not forget. */
+static bool is_done(const struct taking *t)
+{
+    const struct zcrp_queue *q = t->queue;
+
+    return t->taken > 0 || atomic_load(&q->is_closing) || interrupt_is_due(&q->interrupt, t->begun);
+}
+
 /* Why a taker that has nothing does not wait: how many it has, or a code; BUSY: it does. */
 static int end_of(struct taking *t)
 {
@@ -210,7 +218,7 @@ static void wait_for_news(struct taking *t, uint32_t seen)
  * because that looks, too. */
 static bool is_to_sleep(const struct taking *t, instant since, uint32_t looks)
 {
-    if (t->deadline == 0 || sockets_are_polled(&t->queue->sockets))
+    if (t->deadline == 0 || is_done(t) || sockets_are_polled(&t->queue->sockets))
         return false;
     duration limit = spinning_limit(&t->queue->spinning);
     instant now = clock_now();
@@ -231,18 +239,20 @@ static void look_once(struct zcrp_queue *q)
     q->vain = 0;
 }
 
-/* With the lease: looks, and sleeps, until there is something to tell, or the wait is over. */
-static int look(struct taking *t)
+/* With the lease: looks, and sleeps, until there is something to tell, or the wait is over. `seen`
+ * are the news before the taker last looked for something to tell: it does not sleep behind later
+ * ones. */
+static int look(struct taking *t, uint32_t seen)
 {
     struct zcrp_queue *q = t->queue;
     instant since = t->deadline == 0 ? 0 : clock_now();
 
     for (uint32_t looks = 1;; looks++) {
-        uint32_t seen = atomic_load(&q->news);
         if (is_to_sleep(t, since, looks))
             queue_sleep(q, seen, t->deadline);
         else
             look_once(q);
+        seen = atomic_load(&q->news);
         tell_all(t);
         int result = end_of(t);
         if (result > 0 && since != 0)
@@ -296,7 +306,7 @@ static int take(struct taking *t)
         if (t->taken == 0 && glance(t))
             return end_of(t);
         if (is_to_look(t) && !lease_is_taken(&q->lease) && queue_take_lease(q)) {
-            int result = look(t);
+            int result = look(t, seen);
             queue_give_lease(q);
             return result;
         }

@@ -107,16 +107,35 @@ static bool hold(struct sockets_member *m)
     return true;
 }
 
-/* The turn is over: true if somebody awaits that. The member may be gone when this returns. */
+/* The turn is over, unless more than that is to be done: then release does it, within the mutex.
+ * The member may be gone when this returns true. */
 static bool end_turn(struct sockets_member *m)
 {
-    return atomic_fetch_and(&m->turn, ~(uint32_t)TURN_RUNS) & TURN_IS_AWAITED;
+    uint32_t turn = TURN_RUNS;
+
+    return atomic_compare_exchange_strong(&m->turn, &turn, 0);
 }
 
+/* A nap that ended meanwhile has its turn now: this one may have been a glance. The member may be
+ * gone when this returns. */
 static void release(struct sockets *s, struct sockets_member *m)
 {
-    if (end_turn(m))
+    if ((atomic_load(&m->turn) & TURN_IS_MISSED) && !m->is_leaving) {
+        nap_until(s, m, 0);
+        wake_signal(&s->wake);
+    }
+    if (atomic_fetch_and(&m->turn, ~(uint32_t)(TURN_RUNS | TURN_IS_MISSED)) & TURN_IS_AWAITED)
         condition_broadcast(&s->is_left);
+}
+
+/* Notes that a nap has ended while a turn runs; false if none does. */
+static bool miss(struct sockets_member *m)
+{
+    bool runs = atomic_fetch_or(&m->turn, TURN_IS_MISSED) & TURN_RUNS;
+
+    if (!runs)
+        atomic_fetch_and(&m->turn, ~(uint32_t)TURN_IS_MISSED);
+    return runs;
 }
 
 /* Does what a turn wants next. */
@@ -190,8 +209,11 @@ static bool end_naps(struct sockets *s)
     instant now = clock_now();
     for (struct deadline *d = deadlines_first(&s->naps); d != NULL && d->at <= now;
          d = deadlines_first(&s->naps)) {
+        struct sockets_member *m =
+            (struct sockets_member *)((char *)d - offsetof(struct sockets_member, nap));
         deadlines_remove(&s->naps, d);
-        arrive(s, (struct sockets_member *)((char *)d - offsetof(struct sockets_member, nap)));
+        if (!miss(m))
+            arrive(s, m);
         any = true;
     }
     return any;
@@ -219,9 +241,9 @@ static bool glance(struct sockets *s, struct sockets_member *m)
         remove_polled(s, m);
         release(s, m);
         mutex_unlock(&s->mutex);
-    } else if (end_turn(m)) {
+    } else if (!end_turn(m)) {
         mutex_lock(&s->mutex);
-        condition_broadcast(&s->is_left);
+        release(s, m);
         mutex_unlock(&s->mutex);
     }
     return any;
@@ -388,7 +410,8 @@ bool sockets_rest(struct sockets *s)
         struct sockets_member *m = s->first_polled;
         remove_polled(s, m);
         if (!hold(m)) {
-            add_polled(s, m); /* whoever has its turn looks */
+            add_polled(s, m); /* whoever has its turn may only glance */
+            all = false;
             continue;
         }
         mutex_unlock(&s->mutex);

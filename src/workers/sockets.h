@@ -44,6 +44,7 @@ struct sockets_duties {
 enum sockets_turn {
     TURN_RUNS = 1,
     TURN_IS_AWAITED = 2, /* its end: whoever ends it tells `is_left` */
+    TURN_IS_MISSED = 4,  /* a nap ended since it began; set and cleared under (s) */
 };
 
 /* Letters: (c) while it is in a set; (n) its own mutex; (s) the set's. */
@@ -116,7 +117,7 @@ bool sockets_glance(struct sockets *s);
  */
 void sockets_resume(struct sockets *s);
 
-/* Has those rest that are polled. False if one of them has something. */
+/* Has those rest that are polled. False if one of them has something, or its turn. */
 bool sockets_rest(struct sockets *s);
 
 static inline bool sockets_are_polled(const struct sockets *s)

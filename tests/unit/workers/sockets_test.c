@@ -18,7 +18,8 @@ struct client {
     bool is_held;     /* something waits for the user's answer */
     int resumes;
     _Atomic int turns, glances, rests;
-    _Atomic bool is_slow; /* a turn lasts while it is */
+    _Atomic bool is_slow;           /* a turn lasts while it is, */
+    _Atomic bool is_slow_to_glance; /* and a glance while this is */
 };
 
 static struct sockets set, other;
@@ -41,6 +42,8 @@ static bool glance(void *context)
     struct client *c = context;
 
     c->glances++;
+    while (c->is_slow_to_glance)
+        usleep(100);
     return c->has_memory;
 }
 
@@ -355,4 +358,48 @@ TEST(sockets_remove__waits_for_the_turn)
     ck_assert(sockets_remove(&set, &client[0].member));
     ck_assert_uint_eq(atomic_load(&client[0].member.turn), 0);
     ck_assert_int_eq(pthread_join(looker, NULL), 0);
+}
+
+static void *glance_at_set(void *context)
+{
+    (void)context;
+    (void)sockets_glance(&set);
+    return NULL;
+}
+
+/* So often that one of them asks more than memory. */
+static void look_often(void)
+{
+    for (int i = 0; i < 64; i++)
+        (void)sockets_look(&set, 0);
+}
+
+/* A nap that ends while another thread glances at its member has its turn behind that; and nobody
+ * goes to sleep meanwhile. */
+TEST(sockets_look__nap_ends_beside_a_glance)
+{
+    pthread_t glancer;
+
+    client[0].next = SOCKETS_POLL;
+    wake_signal(&client[0].socket);
+    ck_assert(sockets_look(&set, 0));
+    client[0].has_memory = true;
+    client[0].next = clock_now() + 50 * MILLISECOND;
+    ck_assert(sockets_arrive(&client[0].member));
+    look_often();
+    ck_assert_int_eq(client[0].turns, 2);
+    client[0].next = SOCKETS_ARM;
+    client[0].glances = 0;
+    client[0].is_slow_to_glance = true;
+    ck_assert_int_eq(pthread_create(&glancer, NULL, glance_at_set, NULL), 0);
+    while (client[0].glances == 0)
+        usleep(100);
+    ck_assert(!sockets_rest(&set));
+    usleep(50000);
+    look_often();
+    ck_assert_int_eq(client[0].turns, 2);
+    client[0].is_slow_to_glance = false;
+    ck_assert_int_eq(pthread_join(glancer, NULL), 0);
+    look_often();
+    ck_assert_int_eq(client[0].turns, 3);
 }
