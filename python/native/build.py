@@ -1,4 +1,4 @@
-"""The extension module zcrp._zcrp: door.c and libzcrp, by cffi in API mode.
+"""The extension module zcrp._zcrp: door.c, queue.c and libzcrp, by cffi in API mode.
 
 The declarations come from the headers themselves, so a new error, option or statistic of zcrp.h is known here
 without a change. The library is linked statically, as `make` builds it; its names stay hidden.
@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 HEADER = os.path.join(TOP, "include", "zcrp.h")
 LIBRARY = os.path.join(TOP, "build", "libzcrp.a")
+SOURCES = ["door.c", "queue.c"]
 
 
 def read(path):
@@ -61,7 +62,7 @@ def declarations():
     header = read(HEADER)
     errors = [f"ZCRP_ERROR_{name}" for name in rows(header, "ZCRP_ERRORS")]
     names = errors + constants(header, "zcrp_congestion") + constants(header, "zcrp_channel")
-    names += constants(header, "zcrp_option_flags") + ["ZCRP_KEYS_PSK_LEAST", "ZCRP_KEYS_PSK_MOST", "ZCRP_KEYS_IDENTITY_MOST"]
+    names += constants(header, "zcrp_completion_kind") + constants(header, "zcrp_option_flags") + ["ZCRP_COPY_MOST", "ZCRP_KEYS_PSK_LEAST", "ZCRP_KEYS_PSK_MOST", "ZCRP_KEYS_IDENTITY_MOST"]
     return "\n".join([
         *(f"#define {name} ..." for name in ["ZCRP_OK", "ZCRP_ERROR_COUNT", *names]),
         "struct zcrp_stats {", *(f"uint64_t {name};" for name in rows(header, "ZCRP_STATS")), "...; };",
@@ -90,11 +91,11 @@ def make_builder():
     builder = cffi.FFI()
     builder.cdef(declarations())
     builder.set_source(
-        "zcrp._zcrp", '#include "door.h"', sources=[os.path.relpath(os.path.join(HERE, "door.c"))],
+        "zcrp._zcrp", '#include "door.h"', sources=[os.path.relpath(os.path.join(HERE, name)) for name in SOURCES],
         include_dirs=[HERE, os.path.join(TOP, "include")], define_macros=[("_GNU_SOURCE", None)],
         extra_compile_args=["-std=c11", "-pthread", "-fvisibility=hidden"],
         extra_link_args=["-pthread", LIBRARY, *make_library(), "-Wl,--exclude-libs,ALL"],
-        depends=[LIBRARY, HEADER, os.path.join(HERE, "door.h")])
+        depends=[LIBRARY, HEADER, os.path.join(HERE, "door.h"), os.path.join(HERE, "inside.h")])
     return builder
 
 

@@ -1,4 +1,4 @@
-#include "door.h"
+#include "inside.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,26 +17,6 @@ enum {
     STEP_NS = 10 * MILLISECOND_NS, /* between looks, where there is no descriptor to wait for */
 };
 
-/* Lock letters: (c) constant; (a) atomic; (x) written before is_closed, read afterwards. */
-struct door {
-    struct zcrp_connection *connection; /* (c) of a connection; else NULL */
-    struct zcrp_listener *listener;     /* (c) of a listener; else NULL */
-    pid_t process;                      /* (c) that opened it */
-    _Atomic int references;             /* (a) of the caller, and of the thread that closes */
-    _Atomic int users;                  /* (a) calls that have the library's handle */
-    _Atomic bool is_closing;            /* (a) no call begins any more */
-    _Atomic bool is_closed;             /* (a) */
-    _Atomic int over;                   /* (a) an eventfd, readable once closed; or none yet */
-    int code;                           /* (x) of zcrp_connection_close */
-};
-
-struct door_post {
-    uint64_t id; /* the caller's */
-    int count;   /* of messages */
-    int left;    /* of them, not collected */
-    struct zcrp_msg *messages[];
-};
-
 /* ---- time */
 
 static int64_t now_ns(void)
@@ -47,15 +27,14 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
-static int64_t deadline_of(int64_t timeout_ns)
+int64_t door_deadline(int64_t timeout_ns)
 {
     int64_t now = now_ns();
 
     return timeout_ns < 0 || timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
 }
 
-/* What is left of a time limit; -1: there is none. */
-static int64_t left_of(int64_t deadline)
+int64_t door_left(int64_t deadline)
 {
     if (deadline == INT64_MAX)
         return -1;
@@ -72,8 +51,8 @@ static void sleep_ns(int64_t duration)
 
 /* ---- calls and closing */
 
-/* A call begins: false if the door is closing. Closing sees the call, or the call sees closing. */
-static bool enter(struct door *door)
+/* Closing sees the call, or the call sees closing. */
+bool door_enter(struct door *door)
 {
     atomic_fetch_add(&door->users, 1);
     if (!atomic_load(&door->is_closing))
@@ -82,7 +61,7 @@ static bool enter(struct door *door)
     return false;
 }
 
-static int leave(struct door *door, int code)
+int door_leave(struct door *door, int code)
 {
     atomic_fetch_sub(&door->users, 1);
     return code == ZCRP_ERROR_INTERRUPTED ? ZCRP_ERROR_CLOSED : code;
@@ -182,13 +161,13 @@ int door_closed_descriptor(struct door *door)
 
 int door_closed(struct door *door, int64_t timeout_ns, int *code)
 {
-    int64_t deadline = deadline_of(timeout_ns);
+    int64_t deadline = door_deadline(timeout_ns);
     struct pollfd set = {.fd = door_closed_descriptor(door), .events = POLLIN};
     bool is_woken = false;
 
     /* A parent's thread that was closing is not there in the child, and has not closed the copy. */
     while (!atomic_load(&door->is_closed) && door->process == getpid()) {
-        int64_t left = left_of(deadline);
+        int64_t left = door_left(deadline);
         if (left == 0 || is_woken)
             return ZCRP_ERROR_TIMEOUT;
         int64_t step = left < 0 || left > SECOND_NS ? SECOND_NS : left;
@@ -252,50 +231,50 @@ int door_connect(struct door **result, const char *host, const char *port,
 
 int door_accept(struct door *listener, struct door **result, int64_t timeout_ns)
 {
-    if (!enter(listener))
+    if (!door_enter(listener))
         return ZCRP_ERROR_CLOSED;
     struct door *door = make();
     if (door == NULL)
-        return leave(listener, ZCRP_ERROR_MEMORY);
+        return door_leave(listener, ZCRP_ERROR_MEMORY);
     int code = zcrp_accept(listener->listener, &door->connection, timeout_ns);
-    return leave(listener, made(result, door, code));
+    return door_leave(listener, made(result, door, code));
 }
 
 /* ---- one call of the library each */
 
 int door_connection_wait(struct door *door, int64_t timeout_ns)
 {
-    if (!enter(door))
+    if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
-    return leave(door, zcrp_connection_wait(door->connection, timeout_ns));
+    return door_leave(door, zcrp_connection_wait(door->connection, timeout_ns));
 }
 
 int door_connection_status(struct door *door)
 {
-    if (!enter(door))
+    if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
-    return leave(door, zcrp_connection_status(door->connection));
+    return door_leave(door, zcrp_connection_status(door->connection));
 }
 
 int door_connection_peer(struct door *door, char *text, size_t size)
 {
-    if (!enter(door))
+    if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
-    return leave(door, zcrp_connection_peer(door->connection, text, size));
+    return door_leave(door, zcrp_connection_peer(door->connection, text, size));
 }
 
 int door_connection_local(struct door *door, char *text, size_t size)
 {
-    if (!enter(door))
+    if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
-    return leave(door, zcrp_connection_local(door->connection, text, size));
+    return door_leave(door, zcrp_connection_local(door->connection, text, size));
 }
 
 int door_connection_identity(struct door *door, char *text, size_t size)
 {
-    if (!enter(door))
+    if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
-    return leave(door, zcrp_connection_identity(door->connection, text, size));
+    return door_leave(door, zcrp_connection_identity(door->connection, text, size));
 }
 
 static struct zcrp_entity *half_of(const struct door *door, int half)
@@ -304,61 +283,54 @@ static struct zcrp_entity *half_of(const struct door *door, int half)
                                : zcrp_connection_receiver(door->connection);
 }
 
-int door_descriptor(struct door *door, int half)
-{
-    if (!enter(door))
-        return ZCRP_ERROR_CLOSED;
-    return leave(door, zcrp_descriptor(half_of(door, half)));
-}
-
 int door_expect(struct door *door, uint64_t *size, int64_t timeout_ns)
 {
     nlong bytes = 0;
 
-    if (!enter(door))
+    if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
     int code = zcrp_expect(half_of(door, DOOR_RECEIVER), &bytes, timeout_ns);
     *size = bytes;
-    return leave(door, code);
+    return door_leave(door, code);
+}
+
+int door_send_copy(struct door *door, const void *bytes, uint64_t size)
+{
+    if (!door_enter(door))
+        return ZCRP_ERROR_CLOSED;
+    return door_leave(door, zcrp_send_copy(half_of(door, DOOR_SENDER), bytes, size));
 }
 
 int door_stats(struct door *door, int half, struct zcrp_stats *stats)
 {
-    if (!enter(door))
+    if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
-    return leave(door, zcrp_stats(half_of(door, half), stats));
+    return door_leave(door, zcrp_stats(half_of(door, half), stats));
 }
 
 int door_alloc(struct door *door, uint64_t size, struct zcrp_msg **message, void **memory)
 {
-    if (!enter(door))
+    if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
     *message = zcrp_connection_alloc_msg(door->connection, size);
     if (*message == NULL)
-        return leave(door, ZCRP_ERROR_MEMORY);
+        return door_leave(door, ZCRP_ERROR_MEMORY);
     *memory = (*message)->buffer;
-    return leave(door, ZCRP_OK);
+    return door_leave(door, ZCRP_OK);
 }
 
 int door_listener_port(struct door *door)
 {
-    if (!enter(door))
+    if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
-    return leave(door, zcrp_listener_port(door->listener));
-}
-
-int door_listener_descriptor(struct door *door)
-{
-    if (!enter(door))
-        return ZCRP_ERROR_CLOSED;
-    return leave(door, zcrp_listener_descriptor(door->listener));
+    return door_leave(door, zcrp_listener_port(door->listener));
 }
 
 int door_listener_stats(struct door *door, struct zcrp_listener_stats *stats)
 {
-    if (!enter(door))
+    if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
-    return leave(door, zcrp_listener_stats(door->listener, stats));
+    return door_leave(door, zcrp_listener_stats(door->listener, stats));
 }
 
 /* ---- posts */
@@ -386,9 +358,11 @@ void door_post_free(struct door_post *post)
     if (post == NULL)
         return;
     (void)door_post_cancel(post);
+    door_lock_posts();
     for (int i = 0; i < post->count; i++)
         zcrp_free_msg(post->messages[i]);
     free(post);
+    door_unlock_posts();
 }
 
 int door_post_cancel(struct door_post *post)
@@ -423,10 +397,10 @@ static int submit_all(struct zcrp_entity *entity, struct door_post *post, void *
 int door_submit(struct door *door, int half, struct door_post *post, uint64_t id,
                 void *const buffers[], const uint64_t sizes[])
 {
-    if (!enter(door))
+    if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
     post->id = id;
-    return leave(door, submit_all(half_of(door, half), post, buffers, sizes));
+    return door_leave(door, submit_all(half_of(door, half), post, buffers, sizes));
 }
 
 int door_submit_one(struct door *door, int half, struct door_post *post, uint64_t id, void *buffer,
@@ -449,14 +423,14 @@ static int wait_for_one(struct zcrp_msg *message, int64_t deadline)
     int code;
 
     do
-        code = zcrp_wait_for(message, left_of(deadline));
+        code = zcrp_wait_for(message, door_left(deadline));
     while (code == ZCRP_ERROR_INTERRUPTED);
     return code;
 }
 
 int door_post_wait(struct door_post *post, int64_t timeout_ns)
 {
-    int64_t deadline = deadline_of(timeout_ns);
+    int64_t deadline = door_deadline(timeout_ns);
     int first = ZCRP_OK;
 
     for (int i = 0; i < post->count; i++) {
@@ -471,7 +445,7 @@ int door_post_wait(struct door_post *post, int64_t timeout_ns)
 
 int64_t door_post_end(struct door_post *post, int64_t timeout_ns)
 {
-    int code = wait_for_one(post->messages[0], deadline_of(timeout_ns));
+    int code = wait_for_one(post->messages[0], door_deadline(timeout_ns));
 
     return code == ZCRP_OK ? (int64_t)post->messages[0]->length : code;
 }
@@ -520,7 +494,7 @@ static struct zcrp_msg *in_flight(const struct door_post *post)
 /* Each post stands for its first message in flight. When that ends, the next one does. */
 int door_wait_any(struct door_post *const posts[], int count, int64_t timeout_ns)
 {
-    int64_t deadline = deadline_of(timeout_ns);
+    int64_t deadline = door_deadline(timeout_ns);
     struct zcrp_msg **messages = calloc((size_t)count + 1, sizeof(struct zcrp_msg *));
     int code = ZCRP_ERROR_TIMEOUT;
     bool is_over = false;
@@ -532,26 +506,8 @@ int door_wait_any(struct door_post *const posts[], int count, int64_t timeout_ns
             messages[i] = in_flight(posts[i]);
             is_over = is_over || messages[i] == NULL;
         }
-        code = is_over ? ZCRP_OK : zcrp_wait_any(messages, count, left_of(deadline));
+        code = is_over ? ZCRP_OK : zcrp_wait_any(messages, count, door_left(deadline));
     } while (!is_over && (code >= 0 || code == ZCRP_ERROR_INTERRUPTED));
     free(messages);
     return code;
-}
-
-/* ---- collecting */
-
-int door_collect(struct door *door, int half, uint64_t ids[], int room)
-{
-    struct zcrp_msg *message;
-    int count = 0;
-
-    if (!enter(door))
-        return 0;
-    while (count < room && (message = zcrp_collect(half_of(door, half))) != NULL) {
-        struct door_post *post = message->context;
-        if (--post->left == 0)
-            ids[count++] = post->id;
-    }
-    (void)leave(door, ZCRP_OK);
-    return count;
 }

@@ -12,7 +12,7 @@
  * Interruptions of the library are this file's own: no call returns ZCRP_ERROR_INTERRUPTED.
  *
  * I1  the library's handle is closed once, when no call has it
- * I2  a post is freed when none of its messages is in flight */
+ * I2  a post is freed when none of its messages is in flight, and no take of a queue reads it */
 #ifndef ZCRP_DOOR_H
 #define ZCRP_DOOR_H
 
@@ -21,6 +21,9 @@
 #include <zcrp.h>
 
 struct door;
+
+/* A completion queue that bears the same. */
+struct door_queue;
 
 /* Messages that one call posts, each over a buffer of the caller's: a message, or a batch. The
  * buffers have to live until all of them have ended. */
@@ -47,8 +50,8 @@ int door_connection_status(struct door *door);
 int door_connection_peer(struct door *door, char *text, size_t size);
 int door_connection_local(struct door *door, char *text, size_t size);
 int door_connection_identity(struct door *door, char *text, size_t size);
-int door_descriptor(struct door *door, int half);
 int door_expect(struct door *door, uint64_t *size, int64_t timeout_ns);
+int door_send_copy(struct door *door, const void *bytes, uint64_t size);
 int door_stats(struct door *door, int half, struct zcrp_stats *stats);
 
 /* As zcrp_connection_alloc_msg: *message has the memory, which outlives the door, and is given to
@@ -56,7 +59,6 @@ int door_stats(struct door *door, int half, struct zcrp_stats *stats);
 int door_alloc(struct door *door, uint64_t size, struct zcrp_msg **message, void **memory);
 
 int door_listener_port(struct door *door);
-int door_listener_descriptor(struct door *door);
 int door_listener_stats(struct door *door, struct zcrp_listener_stats *stats);
 
 /* Begins to close: calls return ZCRP_ERROR_CLOSED, those that wait at once. Returns at once; a
@@ -83,7 +85,7 @@ struct door_post *door_post_new(int count);
 void door_post_free(struct door_post *post);
 
 /* Submits all of the messages, or none: those that were submitted before one that could not be are
- * taken back. None is in flight. door_collect tells `id`. ZCRP_OK or a code of zcrp_submit. */
+ * taken back. None is in flight. A queue tells `id`. ZCRP_OK or a code of zcrp_submit. */
 int door_submit(struct door *door, int half, struct door_post *post, uint64_t id,
                 void *const buffers[], const uint64_t sizes[]);
 
@@ -120,8 +122,38 @@ int door_post_cancel(struct door_post *post);
 /* As zcrp_wait_any over the messages of several posts that have not ended: ZCRP_OK if any has. */
 int door_wait_any(struct door_post *const posts[], int count, int64_t timeout_ns);
 
-/* The ids of posts that have wholly ended since the last call, at most `room`. Returns their
- * number; less than `room`: there are no more. To be called by one thread. */
-int door_collect(struct door *door, int half, uint64_t ids[], int room);
+/* ---- queues */
+
+/* What a queue tells: a completion of zcrp.h. */
+struct door_completion {
+    int kind;        /* as in zcrp.h; ZCRP_MESSAGE_ENDED: a post has wholly ended */
+    int code;        /* of a connection that has ended */
+    uint64_t member; /* whose it is: as it was added */
+    uint64_t post;   /* the id of the post; 0: of one that nobody asks for */
+};
+
+/* As zcrp_queue_open. */
+int door_queue_open(struct door_queue **result);
+
+/* Adds a connection or a listener, to be told of as `member`; removes it. As zcrp_queue_add_...,
+ * zcrp_queue_remove_...; ZCRP_ERROR_CLOSED after door_queue_close, or door_close. When it has been
+ * removed no take tells of it any more. */
+int door_queue_add(struct door_queue *queue, struct door *door, uint64_t member);
+int door_queue_remove(struct door_queue *queue, struct door *door);
+
+/* Takes up to `room` completions, and waits for one. Their number; 0: the time is over, or a signal
+ * came. Or ZCRP_ERROR_CLOSED, _INTERRUPTED, _FORKED. */
+int door_queue_take(struct door_queue *queue, struct door_completion completions[], int room,
+                    int64_t timeout_ns);
+
+/* As the functions of zcrp.h; ZCRP_ERROR_CLOSED after door_queue_close. */
+int door_queue_descriptor(struct door_queue *queue);
+int door_queue_interrupt(struct door_queue *queue);
+
+/* Closes: calls that wait return ZCRP_ERROR_CLOSED. A second call does nothing. */
+void door_queue_close(struct door_queue *queue);
+
+/* Gives it back, closing it if nobody has. No other call has it. NULL is fine. */
+void door_queue_free(struct door_queue *queue);
 
 #endif

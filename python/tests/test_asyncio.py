@@ -408,14 +408,14 @@ async def test_many_accept():
 async def test_one_wake_for_many(one, other):
     """What has ended when the loop looks is told in one turn."""
     turns = 0
-    collect, descriptor = other._collect, other._descriptors[0]
+    events = other._events
 
-    def counting(half):
+    def counting():
         nonlocal turns
         turns += 1
-        collect(half)
+        events.take()
 
-    other._loop.add_reader(descriptor, counting, 0)
+    other._loop.add_reader(events.descriptor, counting)
     posted = [other.receive_into(bytearray(8)) for _ in range(200)]
     sent = [one.send(bytes(8)) for _ in range(200)]
     while one.statistics().sender["messages"] < 200:
@@ -423,6 +423,43 @@ async def test_one_wake_for_many(one, other):
     assert await asyncio.gather(*posted) == [8] * 200
     assert turns <= 3
     await asyncio.gather(*sent)
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+@awaited
+async def test_one_descriptor_a_loop():
+    """However many connections there are, the loop watches one descriptor for all."""
+    loop = asyncio.get_running_loop()
+    watched = len(loop._selector.get_map())
+    async with await zcrp.asyncio.listen(HOST) as listener:
+        pairs = [await meet_at(listener) for _ in range(5)]
+        assert len(loop._selector.get_map()) == watched + 1
+        for one, other in pairs:
+            sent = one.send(b"to each")
+            assert await other.receive() == b"to each"
+            await sent
+        before = descriptors()
+        await asyncio.gather(*(end.close() for pair in pairs for end in pair))
+        assert before - descriptors() >= 10
+    assert len(loop._selector.get_map()) == watched
+
+
+async def meet_at(listener):
+    one, other = await asyncio.gather(zcrp.asyncio.connect(HOST, listener.port), listener.accept())
+    return one, other
+
+
+@with_pair
+async def test_send_copy(one, other):
+    data = bytearray(b"an answer")
+    one.send_copy(data)
+    data[:] = bytes(9)
+    assert await other.receive() == b"an answer"
+    with pytest.raises(zcrp.Size):
+        one.send_copy(bytes(16385))
 
 
 def test_loop_that_is_gone():

@@ -12,9 +12,10 @@ from .errors import *
 from .errors import Error
 from .keys import Keys
 from .options import Options
+from .queue import Completion, Happened, Queue
 
-__all__ = ["Batch", "Connection", "Keys", "Listener", "ListenerStatistics", "Message", "Options", "Statistics", "connect",
-           "listen", "version", "wait"]
+__all__ = ["Batch", "Completion", "Connection", "Happened", "Keys", "Listener", "ListenerStatistics", "Message", "Options",
+           "Queue", "Statistics", "connect", "listen", "version", "wait"]
 __all__ += errors.__all__
 
 #: The library's version: major x 10,000 + minor x 100 + patch.

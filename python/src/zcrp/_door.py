@@ -115,6 +115,10 @@ class Handle:
         self.posted: tuple[collections.deque[int], ...] = (collections.deque(), collections.deque())
         self.spare: list[Any] = []
         self.was_closed = False
+        #: The queue that it is in, its number there, and what that is to tell of, by id. Then no post is used again.
+        self.queue: Any = None
+        self.member = 0
+        self.told: Optional[dict[int, Any]] = None
         _open.add(self)
 
     # ---- posting
@@ -130,15 +134,17 @@ class Handle:
 
     def give_post(self, post: Any) -> None:
         """A post of one message that has ended, and that nobody else will use."""
-        if len(self.spare) < _SPARE_MOST:
+        if len(self.spare) < _SPARE_MOST and self.told is None:
             self.spare.append(post)
 
-    def post(self, half: int, exports: Sequence[Export]) -> tuple[int, Any]:
-        """Submits messages. The id and the post."""
+    def post(self, half: int, exports: Sequence[Export], owner: Any = None) -> tuple[int, Any]:
+        """Submits messages, which a queue tells of as this. The id and the post."""
         if len(exports) == 1:
-            return self.post_one(half, exports[0])
+            return self.post_one(half, exports[0], owner)
         number = next(_ids)
         post = new_post(len(exports))
+        if owner is not None:
+            self.will_tell(half, number, post, owner)
         self.held[half][number] = (post, exports)
         code = lib.door_submit(self.door, half, post, number, [pointer for pointer, _ in exports],
                                [size for _, size in exports])
@@ -147,10 +153,12 @@ class Handle:
         self.posted[half].append(number)
         return number, post
 
-    def post_one(self, half: int, export: Export) -> tuple[int, Any]:
+    def post_one(self, half: int, export: Export, owner: Any = None) -> tuple[int, Any]:
         """The same for one message."""
         number = next(_ids)
         post = self.take_post()
+        if owner is not None:
+            self.will_tell(half, number, post, owner)
         self.held[half][number] = (post, export)
         code = _submit_one(self.door, half, post, number, *export)
         if code != OK:
@@ -158,8 +166,23 @@ class Handle:
         self.posted[half].append(number)
         return number, post
 
+    def will_tell(self, half: int, number: int, post: Any, owner: Any) -> None:
+        """The messages of this owner are about to be submitted. A queue knows them before they can end."""
+        owner._half, owner._number, owner._post = half, number, post
+        told = self.told
+        if told is not None:
+            told[number] = owner
+
+    def send_copy(self, export: Export) -> None:
+        """Sends a copy of this memory."""
+        code = lib.door_send_copy(self.door, *export)
+        let_go([export])
+        check(code)
+
     def refuse(self, half: int, number: int, exports: Sequence[Export], code: int) -> NoReturn:
         """They could not be submitted."""
+        if self.told is not None:
+            self.told.pop(number, None)
         self.release(half, number)
         let_go(exports)
         raise error_of(code)
@@ -234,6 +257,9 @@ class Handle:
         if self.was_closed:
             return False
         self.was_closed = True
+        queue = self.queue
+        if queue is not None:
+            queue.forget(self)
         lib.door_close(self.door)
         return True
 

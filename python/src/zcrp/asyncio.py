@@ -13,14 +13,16 @@ first and awaiting later::
 
 If you cancel what is awaited, or the task that awaits it, the message is cancelled: the buffer is yours again at once.
 
-One wake-up of the event loop serves all messages that have ended by then. All calls belong into the thread of the
-loop.
+One completion queue serves all connections and listeners of an event loop, which watches one descriptor for them,
+and one wake-up all messages that have ended by then. All calls belong into the thread of the loop.
 """
 from __future__ import annotations
 
 import asyncio
 import collections
+import itertools
 import warnings
+import weakref
 from collections.abc import AsyncIterator, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Callable, Generic, Optional, TypeVar, Union
@@ -37,7 +39,9 @@ __all__ = ["Connection", "Listener", "Posted", "connect", "listen"]
 
 T = TypeVar("T")
 _ROOM = 64
+_ROUNDS = 16
 _STEP_S = 0.01
+_numbers = itertools.count(1)
 
 
 class Posted(asyncio.Future, Generic[T]):  # type: ignore[type-arg]
@@ -166,6 +170,68 @@ class _Bell:
                 waiter.set_result(None)
 
 
+class _Events:
+    """The queue of an event loop: who is in it, by number. The loop holds it, as long as anybody is."""
+
+    _of: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[_Events]] = weakref.WeakKeyDictionary()
+
+    @classmethod
+    def of(cls, loop: asyncio.AbstractEventLoop) -> _Events:
+        known = cls._of.get(loop)
+        events = known() if known is not None else None
+        return cls(loop) if events is None else events
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        made = ffi.new("struct door_queue **")
+        _door.check(lib.door_queue_open(made))
+        self._queue = ffi.gc(made[0], lib.door_queue_free)
+        self._loop = loop
+        self._members: dict[int, Union[Connection, Listener]] = {}
+        self._found = ffi.new("struct door_completion[]", _ROOM)
+        self.descriptor = _door.check(lib.door_queue_descriptor(self._queue))
+        loop.add_reader(self.descriptor, self.take)
+        self._of[loop] = weakref.ref(self)
+
+    def add(self, member: Union[Connection, Listener]) -> int:
+        """Adds it. The number with which it leaves."""
+        number = next(_numbers)
+        self._members[number] = member
+        code = lib.door_queue_add(self._queue, member._handle.door, number)
+        if code != OK:
+            self.remove(member, number)
+            raise error_of(code)
+        return number
+
+    def remove(self, member: Union[Connection, Listener], number: int) -> None:
+        """Nothing is told of it any more. The last one ends the queue."""
+        if self._members.pop(number, None) is None:
+            return
+        lib.door_queue_remove(self._queue, member._handle.door)
+        if self._members:
+            return
+        self._of.pop(self._loop, None)
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self.descriptor)
+        lib.door_queue_close(self._queue)
+
+    def take(self) -> None:
+        """Tells what there is. If there is more than that the descriptor stays readable, and others have their turn."""
+        told: dict[int, Union[Connection, Listener]] = {}
+        for _ in range(_ROUNDS):
+            count = lib.door_queue_take(self._queue, self._found, _ROOM, 0)
+            for i in range(count):
+                found = self._found[i]
+                member = self._members.get(found.member)
+                if member is not None:
+                    told[found.member] = member
+                    if found.post:
+                        member._ended(found.post)
+            if count < _ROOM:
+                break
+        for member in told.values():
+            member._changed()
+
+
 class Connection:
     """A connection to a peer. Messages go both ways.
 
@@ -180,15 +246,11 @@ class Connection:
         self._waiting: dict[int, Posted[Any]] = {}
         self._changes = _Bell(self._loop)
         self._asking: collections.deque[Posted[Any]] = collections.deque()  # the first one waits for a size
-        self._ids = ffi.new("uint64_t[]", _ROOM)
         #: The address and port of the peer, and of this end: ``192.0.2.1:7000``, ``[2001:db8::1]:7000``.
         self.peer = handle.address(lib.door_connection_peer)
         self.local = handle.address(lib.door_connection_local)
-        self._descriptors: list[int] = []
-        for half in (RECEIVER, SENDER):
-            descriptor = _door.check(lib.door_descriptor(handle.door, half))
-            self._loop.add_reader(descriptor, self._collect, half)
-            self._descriptors.append(descriptor)
+        self._events = _Events.of(self._loop)
+        self._member = self._events.add(self)
 
     # ---- messages
 
@@ -240,6 +302,16 @@ class Connection:
     def __aiter__(self) -> AsyncIterator[bytearray]:
         return self.messages()
 
+    def send_copy(self, buffer: Buffer) -> None:
+        """Sends a copy of up to 16 KiB, as one message, and returns at once: the buffer may change. There is nothing to
+        await.
+
+        Nothing tells of its end, and what is left when the peer is lost is lost. It is for an answer or a word of
+        control. :class:`zcrp.Busy`: there is no room, because 1 MiB of copies are under way. :class:`zcrp.Size`: it is
+        larger.
+        """
+        self._handle.send_copy(readable(buffer))
+
     def allocate(self, size: int) -> memoryview:
         """A buffer that a peer on this host may map, so that messages from one such buffer into another take one
         copy without a system call. ``numpy.frombuffer`` makes an array of it.
@@ -262,15 +334,14 @@ class Connection:
         while self._asking and self._asking[0]._go_on():
             self._asking.popleft()
 
-    def _collect(self, half: int) -> None:
+    def _ended(self, number: int) -> None:
+        """What was posted under this number has ended."""
+        posted = self._waiting.get(number)
+        if posted is not None:
+            posted._end()
+
+    def _changed(self) -> None:
         """Messages have ended, a size has come, or the connection has changed."""
-        count = _ROOM
-        while count == _ROOM:
-            count = lib.door_collect(self._handle.door, half, self._ids, _ROOM)
-            for number in ffi.unpack(self._ids, count) if count else ():
-                posted = self._waiting.get(number)
-                if posted is not None:
-                    posted._end()
         self._ask()
         self._changes.ring()
 
@@ -297,9 +368,7 @@ class Connection:
 
     def _let_go(self) -> None:
         """The loop looks at the connection no more."""
-        descriptors, self._descriptors = self._descriptors, []
-        for descriptor in descriptors if not self._loop.is_closed() else ():
-            self._loop.remove_reader(descriptor)
+        self._events.remove(self, self._member)
 
     async def close(self) -> bool:
         """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
@@ -379,31 +448,27 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._handle = handle
         self._callers = _Bell(self._loop)
-        self._waiters = 0
         #: The port, for one that the system chose.
         self.port: int = _door.check(lib.door_listener_port(handle.door))
-        self._descriptor = _door.check(lib.door_listener_descriptor(handle.door))
+        self._events = _Events.of(self._loop)
+        self._member = self._events.add(self)
 
     async def accept(self) -> Connection:
         """The next peer that connects."""
         while (handle := _door.accept(self._handle, 0)) is None:
-            await self._called()
+            await self._callers.wait()
         try:
             return Connection(handle)
         except BaseException:
             handle.abandon()
             raise
 
-    async def _called(self) -> None:
-        """The descriptor is readable as long as a caller is there, so the loop watches it only while a task waits."""
-        self._loop.add_reader(self._descriptor, self._callers.ring)
-        self._waiters += 1
-        try:
-            await self._callers.wait()
-        finally:
-            self._waiters -= 1
-            if self._waiters == 0 and not self._handle.was_closed:
-                self._loop.remove_reader(self._descriptor)
+    def _ended(self, number: int) -> None:
+        """It has no messages."""
+
+    def _changed(self) -> None:
+        """Peers have called."""
+        self._callers.ring()
 
     def statistics(self) -> ListenerStatistics:
         """What was counted so far."""
@@ -411,16 +476,14 @@ class Listener:
 
     async def close(self) -> None:
         """Stops listening. Peers that were not accepted are turned away; connections go on."""
-        if not self._handle.was_closed:
-            self._loop.remove_reader(self._descriptor)
+        self._events.remove(self, self._member)
         self._handle.begin_close()
         self._callers.ring()
         await _closed(self._loop, self._handle)
 
     def abort(self) -> None:
         """The same, without waiting for it."""
-        if not self._handle.was_closed:
-            self._loop.remove_reader(self._descriptor)
+        self._events.remove(self, self._member)
         self._handle.abandon()
         self._callers.ring()
 

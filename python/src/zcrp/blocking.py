@@ -89,8 +89,13 @@ class Message(_Posted):
         handle = connection._handle
         if handle.posted[half]:
             handle.reap(half)
-        self._connection, self._half = connection, half
-        self._number, self._post = handle.post_one(half, export)
+        self._connection = connection
+        handle.post_one(half, export, self)
+
+    def _error(self) -> Optional[Error]:
+        """Why it failed, once it has ended."""
+        code = lib.door_post_code(self._post, 0)
+        return None if code == OK else error_of_message(self._half, code, lib.door_post_length(self._post, 0))
 
     def __del__(self) -> None:
         """The post is used again if the message has ended: nobody is left that could ask for it."""
@@ -125,8 +130,8 @@ class Batch(_Posted):
     def __init__(self, connection: Connection, half: int, exports: Sequence[Export]) -> None:
         handle = connection._handle
         handle.reap(half)
-        self._connection, self._half, self._count = connection, half, len(exports)
-        self._number, self._post = handle.post(half, exports)
+        self._connection, self._count = connection, len(exports)
+        handle.post(half, exports, self)
 
     def __len__(self) -> int:
         return self._count
@@ -145,6 +150,10 @@ class Batch(_Posted):
             raise error_of(code)
         self._connection._handle.release(self._half, self._number)
         return results(self._half, self._post, self._count)
+
+    def _error(self) -> Optional[Error]:
+        """Why the first that failed did, once all have ended."""
+        return next((error for error in self.errors() if error is not None), None)
 
     def errors(self) -> list[Optional[Error]]:
         """Why each failed; None for those that ended well, or have not ended."""
@@ -288,6 +297,14 @@ class Connection:
     def post_receive_batch(self, buffers: Iterable[Buffer]) -> Batch:
         """Posts buffers for the next messages, in their order, and returns at once. All are posted, or none."""
         return Batch(self, RECEIVER, [writable(buffer) for buffer in buffers])
+
+    def send_copy(self, buffer: Buffer) -> None:
+        """Sends a copy of up to 16 KiB, as one message, and returns at once: the buffer may change.
+
+        Nothing tells of its end, and what is left when the peer is lost is lost. It is for an answer or a word of
+        control. :class:`Busy`: there is no room, because 1 MiB of copies are under way. :class:`Size`: it is larger.
+        """
+        self._handle.send_copy(readable(buffer))
 
     def allocate(self, size: int) -> memoryview:
         """A buffer that a peer on this host may map, so that messages from one such buffer into another take one

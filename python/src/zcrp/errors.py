@@ -52,7 +52,7 @@ class Size(Error, ValueError, name="SIZE"):
 
 
 class Busy(Error, name="BUSY"):
-    """The message is in flight."""
+    """The message is in flight; or there is no room for one more copy (:meth:`zcrp.Connection.send_copy`)."""
 
 
 class Idle(Error, name="IDLE"):
@@ -183,7 +183,7 @@ class Fault(Error, name="FAULT"):
 
 
 class Interrupted(Error, name="INTERRUPTED"):
-    """A wait was interrupted. This package never raises it."""
+    """:meth:`zcrp.Queue.interrupt` has ended a take."""
 
 
 class Forked(Error, name="FORKED"):

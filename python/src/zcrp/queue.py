@@ -1,0 +1,196 @@
+"""Completion queues: one place that tells what has happened to any number of connections and listeners."""
+from __future__ import annotations
+
+import enum
+import itertools
+import warnings
+from types import TracebackType
+from typing import Any, NamedTuple, Optional, Union
+
+from . import _door
+from ._buffers import whole
+from ._door import OK, TIMEOUT
+from ._zcrp import ffi, lib
+from .blocking import Batch, Connection, Listener, Message
+from .errors import Argument, Error, Forked, error_of
+
+__all__ = ["Completion", "Happened", "Queue"]
+
+_ROOM = 64
+
+
+class Happened(enum.Enum):
+    """What a completion tells of."""
+
+    #: ``message``, or all of a batch, has ended: with ``error``, or well.
+    MESSAGE_ENDED = lib.ZCRP_MESSAGE_ENDED
+    #: A peer has connected: accept it with a time limit of 0, because it may be gone by then.
+    PEER_CALLED = lib.ZCRP_PEER_CALLED
+    #: The peer of a connection that was accepted just now is there.
+    CONNECTION_UP = lib.ZCRP_CONNECTION_UP
+    #: The connection has ended, for the reason ``error``. Close it. It is told once.
+    CONNECTION_ENDED = lib.ZCRP_CONNECTION_ENDED
+    #: The peer has said the size of a message: :meth:`Connection.receive` does not wait for that.
+    OFFER_CAME = lib.ZCRP_OFFER_CAME
+
+
+class Completion(NamedTuple):
+    """What has happened, to whom."""
+
+    what: Happened
+    #: As it was added.
+    source: Union[Connection, Listener]
+    #: What was given when it was added.
+    context: Any
+    message: Optional[Union[Message, Batch]] = None
+    error: Optional[Error] = None
+
+
+class Queue:
+    """Tells what has happened to the connections and listeners that were added. Any thread may call at any time.
+
+    A program with events needs one thread for all its peers::
+
+        queue.add(listener)
+        while True:
+            for completion in queue.take():
+                if completion.what is zcrp.Happened.PEER_CALLED:
+                    connection = listener.accept(0)
+                    queue.add(connection, context=Peer(connection))
+                ...
+
+    What is added stays yours, and is used as without a queue. The queue tells of messages and batches that were posted
+    (``post_send``, ``post_receive``, ...) since their connection was added. It keeps them, and what was added, until
+    they were told, removed or closed. Calls that wait, as ``send``, are not told.
+    """
+
+    def __init__(self) -> None:
+        made = ffi.new("struct door_queue **")
+        _door.check(lib.door_queue_open(made))
+        self._native = ffi.gc(made[0], lib.door_queue_free)
+        self._members: dict[int, tuple[Union[Connection, Listener], Any]] = {}
+        self._numbers = itertools.count(1)
+        self._was_closed = False
+
+    # ---- members
+
+    def add(self, source: Union[Connection, Listener], context: Any = None) -> None:
+        """Adds a connection or a listener, which is in one queue at most. Each of its completions has the context.
+
+        It is told at once what was there before: callers, or that the connection has ended.
+        """
+        _check_source(source)
+        handle, number = source._handle, next(self._numbers)
+        if handle.queue is not None:
+            raise Argument(f"{source!r} is in a queue already")
+        handle.queue, handle.member, handle.told = self, number, {}
+        self._members[number] = (source, context)
+        code = lib.door_queue_add(self._native, handle.door, number)
+        if code != OK:
+            self.forget(handle)
+            raise error_of(code)
+
+    def remove(self, source: Union[Connection, Listener]) -> None:
+        """Removes it. What was not taken is told no more. Closing removes it, too."""
+        _check_source(source)
+        handle = source._handle
+        if handle.queue is not self:
+            raise Argument(f"{source!r} is not in this queue")
+        code = lib.door_queue_remove(self._native, handle.door)
+        if code == Forked.code:
+            raise error_of(code)
+        self.forget(handle)
+
+    def forget(self, handle: _door.Handle) -> None:
+        """It is in the queue no more, or about to leave it. For this package's own use."""
+        if handle.queue is self:
+            self._members.pop(handle.member, None)
+            handle.queue = handle.told = None
+
+    # ---- taking
+
+    def take(self, most: int = _ROOM, timeout: Optional[float] = None) -> list[Completion]:
+        """Takes up to so many completions, and waits for the first. An empty list: the time limit has passed.
+
+        A time limit of 0 does not wait, and receives what has come. Messages of one connection and direction come in
+        the order in which they ended. Connections that have several take turns.
+
+        :class:`zcrp.Interrupted`: by :meth:`interrupt`. :class:`zcrp.Closed`: the queue was closed.
+        """
+        room = min(max(1, whole(most, "a number of completions")), _ROOM)
+        limit = _door.limit_ns(timeout)
+        found = ffi.new("struct door_completion[]", room)
+        while True:
+            try:
+                count = _door.in_slices(lambda slice_ns: lib.door_queue_take(self._native, found, room, slice_ns)
+                                        or TIMEOUT, limit)
+            except KeyboardInterrupt as interrupt:
+                raise _door.brief(interrupt)
+            if count == TIMEOUT:
+                return []
+            completions = [told for i in range(_door.check(count)) if (told := self._told(found[i])) is not None]
+            if completions or limit == 0:
+                return completions
+
+    def _told(self, found: Any) -> Optional[Completion]:
+        """None: nobody asks for it, or it has left the queue since."""
+        source, context = self._members.get(found.member, (None, None))
+        if source is None:
+            return None
+        what = Happened(found.kind)
+        if what is not Happened.MESSAGE_ENDED:
+            error = error_of(found.code) if what is Happened.CONNECTION_ENDED else None
+            return Completion(what, source, context, None, error)
+        told = source._handle.told
+        message = told.get(found.post) if told is not None else None
+        if told is None or message is None or not message.done:
+            return None
+        told.pop(found.post, None)
+        source._handle.release(message._half, found.post)
+        return Completion(what, source, context, message, message._error())
+
+    def interrupt(self) -> None:
+        """Ends the calls of :meth:`take` that wait, or else the next one that finds nothing, with
+        :class:`zcrp.Interrupted`."""
+        _door.check(lib.door_queue_interrupt(self._native))
+
+    def fileno(self) -> int:
+        """A descriptor for ``select`` and ``selectors``: readable while there is something to take or to receive.
+        Then take with a time limit of 0, which may find nothing."""
+        return _door.check(lib.door_queue_descriptor(self._native))
+
+    # ---- closing
+
+    def close(self) -> None:
+        """Closes it. Calls of :meth:`take` raise :class:`zcrp.Closed`. What is in the queue stays open."""
+        self._was_closed = True
+        lib.door_queue_close(self._native)
+        for source, _ in list(self._members.values()):
+            self.forget(source._handle)
+
+    def __enter__(self) -> Queue:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """How many connections and listeners are in it."""
+        return len(self._members)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<zcrp.Queue with {len(self)}{', closed' if self._was_closed else ''}>"
+
+    def __del__(self) -> None:
+        if hasattr(self, "_native") and not self._was_closed:
+            self.close()
+            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+
+
+def _check_source(source: Any) -> None:
+    if not isinstance(source, (Connection, Listener)):
+        raise TypeError(f"a queue has connections and listeners of zcrp, not {type(source).__name__}")
