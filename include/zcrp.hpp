@@ -9,9 +9,10 @@
  *     zcrp::connection peer("127.0.0.1", "7000");
  *     peer.send(shard);
  *
- * Owners. A listener, a connection, a sender, a receiver and a message own what they are named
- * after: they move, and do not copy. A message that is still in flight when it goes out of scope
- * is cancelled first, so its memory is the caller's again. Its destructor may take 100 ms then.
+ * Owners. A listener, a connection, a sender, a receiver, a queue and a message own what they are
+ * named after: they move, and do not copy. A message that is still in flight when it goes out of
+ * scope is cancelled first, so its memory is the caller's again. Its destructor may take 100 ms
+ * then.
  *
  * Errors. A call that fails throws zcrp::error, with the code and the text of zcrp_explain; one
  * that receives throws zcrp::end_of_stream where the peer has closed in order. Calls with a time
@@ -378,6 +379,18 @@ class entity
     void submit(message &m)
     {
         submit(m, m.size());
+    }
+
+    /* Sends a copy of up to ZCRP_COPY_MOST bytes, which ends by itself. False: there is no room at
+     * present (ZCRP_ERROR_BUSY). */
+    bool send_copy(const_bytes memory)
+    {
+        int code = zcrp_send_copy(handle_, memory.data(), memory.size());
+
+        if (code == ZCRP_ERROR_BUSY)
+            return false;
+        detail::check(code);
+        return true;
     }
 
     /* Of a receiver: the size of the next message for which nothing is posted; none: the time
@@ -780,6 +793,138 @@ class listener
 
   private:
     ::zcrp_listener *handle_ = nullptr;
+};
+
+using completion = ::zcrp_completion;
+
+/* Tells what has happened to entities, connections and listeners, as zcrp_queue_open and the
+ * functions behind it say. What is added stays its owner's. Closing or destroying that removes it;
+ * moving does not. The context comes back with each completion:
+ *
+ *     zcrp::queue events;
+ *     events.add(there);
+ *     zcrp::completion found[64];
+ *     for (;;)
+ *         for (const zcrp::completion &c : events.take(found))
+ *             if (c.kind == ZCRP_PEER_CALLED) ... */
+class queue
+{
+  public:
+    queue()
+    {
+        detail::check(zcrp_queue_open(&handle_));
+    }
+
+    queue(queue &&other) noexcept : handle_(std::exchange(other.handle_, nullptr))
+    {
+    }
+
+    queue &operator=(queue &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+
+    ~queue()
+    {
+        (void)zcrp_queue_close(handle_);
+    }
+
+    void add(const entity &e, void *context = nullptr)
+    {
+        detail::check(zcrp_queue_add(handle_, e.get(), context));
+    }
+    void add(const connection &c, void *context = nullptr)
+    {
+        detail::check(zcrp_queue_add_connection(handle_, c.get(), context));
+    }
+    void add(const listener &l, void *context = nullptr)
+    {
+        detail::check(zcrp_queue_add_listener(handle_, l.get(), context));
+    }
+
+    void remove(const entity &e)
+    {
+        detail::check(zcrp_queue_remove(handle_, e.get()));
+    }
+    void remove(const connection &c)
+    {
+        detail::check(zcrp_queue_remove_connection(handle_, c.get()));
+    }
+    void remove(const listener &l)
+    {
+        detail::check(zcrp_queue_remove_listener(handle_, l.get()));
+    }
+
+    /* Completions that were taken, in the caller's array. */
+    class taken
+    {
+      public:
+        const completion *begin() const noexcept
+        {
+            return first_;
+        }
+        const completion *end() const noexcept
+        {
+            return first_ + size_;
+        }
+        std::size_t size() const noexcept
+        {
+            return size_;
+        }
+        bool empty() const noexcept
+        {
+            return size_ == 0;
+        }
+        const completion &operator[](std::size_t index) const noexcept
+        {
+            return first_[index];
+        }
+
+      private:
+        friend class queue;
+
+        taken(const completion *first, std::size_t size) noexcept : first_(first), size_(size)
+        {
+        }
+
+        const completion *first_;
+        std::size_t size_;
+    };
+
+    /* Takes as many as there are, and the array has room for. Waits for the first, at most that
+     * long; none: the time passed. 0 does not wait, and receives what has come. Throws
+     * ZCRP_ERROR_INTERRUPTED, and _CLOSED. */
+    template <std::size_t most> taken take(completion (&room)[most], duration limit = for_ever)
+    {
+        return take(room, most, limit);
+    }
+    taken take(completion *room, std::size_t most, duration limit = for_ever)
+    {
+        int count = zcrp_queue_take(handle_, room, static_cast<int>(most), detail::ns(limit));
+
+        return taken(room, static_cast<std::size_t>(detail::check(count)));
+    }
+
+    /* Readable when there may be something to take; the queue's. */
+    int descriptor()
+    {
+        return detail::check(zcrp_queue_descriptor(handle_));
+    }
+
+    /* Ends the takes that wait. A signal handler may call it. */
+    void interrupt() noexcept
+    {
+        (void)zcrp_queue_interrupt(handle_);
+    }
+
+    ::zcrp_queue *get() const noexcept
+    {
+        return handle_;
+    }
+
+  private:
+    ::zcrp_queue *handle_ = nullptr;
 };
 
 } // namespace zcrp

@@ -320,6 +320,95 @@ static void owns_endpoints()
     moved.close();
 }
 
+static void sends_copies()
+{
+    pair p;
+    std::array<char, 10> room{};
+    std::vector<char> large(ZCRP_COPY_MOST + 1);
+    char word[] = "soon other";
+
+    CHECK(p.there.sender().send_copy({word, 10}));
+    std::memset(word, 'x', 10);
+    CHECK(p.here.receive(room) == 10 && std::memcmp(room.data(), "soon other", 10) == 0);
+    CHECK(code_of([&] { (void)p.there.sender().send_copy(large); }) == ZCRP_ERROR_SIZE);
+    large.pop_back();
+    int copies = 0;
+    while (copies < 100 && p.there.sender().send_copy(large))
+        copies++;
+    CHECK(copies >= 32 && copies < 100);
+}
+
+/* One thread serves two peers: it accepts them, takes what they send, and sees them go. */
+static void serves_by_a_queue()
+{
+    zcrp::queue events;
+    zcrp::listener l("127.0.0.1");
+    zcrp::completion found[8];
+    char of_listener, of_peer;
+    int words = 0, ended = 0;
+
+    events.add(l, &of_listener);
+    CHECK(events.descriptor() >= 0);
+    CHECK(events.take(found, 0ns).empty());
+    std::vector<zcrp::connection> there, here;
+    std::vector<zcrp::message> posted;
+    posted.reserve(2);
+    for (int i = 0; i < 2; i++)
+        there.push_back(pair::call(l, {}));
+    std::thread callers([&] {
+        for (zcrp::connection &c : there) {
+            c.send(std::string("a word"));
+            c.close();
+        }
+    });
+    while (ended < 2) {
+        for (const zcrp::completion &c : events.take(found)) {
+            if (c.kind == ZCRP_PEER_CALLED) {
+                CHECK(c.context == &of_listener && c.listener == l.get());
+                here.push_back(l.accept());
+                events.add(here.back(), &of_peer);
+                posted.emplace_back(std::size_t{10});
+                here.back().receiver().submit(posted.back());
+            } else if (c.kind == ZCRP_MESSAGE_ENDED) {
+                CHECK(c.context == &of_peer && c.code == ZCRP_OK && c.message->length == 6);
+                words++;
+            } else if (c.kind == ZCRP_CONNECTION_ENDED) {
+                CHECK(c.code == ZCRP_ERROR_PEER_CLOSED);
+                ended++;
+            }
+        }
+    }
+    callers.join();
+    CHECK(words == 2);
+    events.remove(l);
+    CHECK(code_of([&] { events.remove(l); }) == ZCRP_ERROR_ARGUMENT);
+    events.remove(here[0]);
+    CHECK(code_of([&] { events.add(here[1]); }) == ZCRP_ERROR_ARGUMENT);
+}
+
+static void ends_takes()
+{
+    pair p;
+    zcrp::queue first;
+    zcrp::completion found[1];
+
+    first.add(p.here.receiver());
+    zcrp::queue events = std::move(first);
+    CHECK(first.get() == nullptr && events.get() != nullptr);
+    events.interrupt();
+    CHECK(code_of([&] { (void)events.take(found); }) == ZCRP_ERROR_INTERRUPTED);
+    CHECK(events.take(found, 1, 1ms).size() == 0);
+    zcrp::message m(std::size_t{1});
+    p.here.receiver().submit(m);
+    m.cancel();
+    auto told = events.take(found);
+    CHECK(told.size() == 1 && told[0].message == m.get() && told[0].code == ZCRP_ERROR_CANCELLED);
+    events.remove(p.here.receiver());
+    events = zcrp::queue();
+    events.add(p.here);
+    p.here.close();
+}
+
 int main()
 {
     has_first_messages();
@@ -335,6 +424,9 @@ int main()
     knows_its_peer();
     says_what_is_wrong();
     owns_endpoints();
+    sends_copies();
+    serves_by_a_queue();
+    ends_takes();
     std::printf("%d of %d checks passed\n", checks - failures, checks);
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
