@@ -35,7 +35,7 @@ class Happened(enum.Enum):
 
 
 class Completion(NamedTuple):
-    """What has happened, to whom."""
+    """What has happened, and where."""
 
     what: Happened
     #: As it was added.
@@ -110,7 +110,7 @@ class Queue:
     # ---- taking
 
     def take(self, most: int = _ROOM, timeout: Optional[float] = None) -> list[Completion]:
-        """Takes up to so many completions, and waits for the first. An empty list: the time limit has passed.
+        """Takes up to ``most`` completions, and waits for the first. An empty list: the time limit has passed.
 
         A time limit of 0 does not wait, and receives what has come. Messages of one connection and direction come in
         the order in which they ended. Connections that have several take turns.
