@@ -1,5 +1,5 @@
-/* The channel of --peers: many connections, all busy at once, which one thread serves with epoll,
- * as a program with many peers does.
+/* The channel of --peers: many connections, all busy at once, which one thread serves, as a program
+ * with many peers does: ZCRP's with a completion queue, TCP's with epoll.
  *
  *      sending end                                 receiving end
  *      message n by a connection that has  ----->  counts messages, whichever
@@ -41,9 +41,10 @@ struct way {
 
 struct crowd {
     uint64_t peers, ways;
-    bool is_sender; /* of the ways there */
-    bool has_begun; /* has been prepared for its first job */
-    int epoll;
+    bool is_sender;           /* of the ways there */
+    bool has_begun;           /* has been prepared for its first job */
+    int epoll;                /* of TCP */
+    struct zcrp_queue *queue; /* of ZCRP */
     struct job *job;
     uint64_t begun, ended;  /* of the job's messages that this end sends */
     uint64_t arrived;       /* of those that it receives */
@@ -61,7 +62,8 @@ struct crowd {
 struct crowd_calls {
     int (*begin)(struct transport *transport, const struct job *job); /* before the first job */
     int (*fill)(struct crowd *crowd); /* begins messages wherever there is room, in turns */
-    int (*serve)(struct crowd *crowd, uint64_t which); /* what epoll says is ready */
+    int (*look)(
+        struct crowd *crowd); /* serves what is ready, for STREAM_PAUSE_MS at most: how many */
 };
 
 /* Does this process send on that way? Else it receives. */
@@ -96,6 +98,7 @@ static void crowd_destroy(struct crowd *crowd)
 {
     if (crowd->epoll >= 0)
         close(crowd->epoll);
+    (void)zcrp_queue_close(crowd->queue);
     free(crowd->peer_bytes);
     free(crowd->way);
     free(crowd->connection);
@@ -184,7 +187,6 @@ static int crowd_run(struct transport *transport, struct job *job)
 {
     const struct crowd_calls *calls = transport->kind->crowd_calls;
     struct crowd *crowd = transport->state;
-    struct epoll_event event[EVENTS];
     int64_t moved_ns = watch_now_ns();
     uint64_t known = 0;
 
@@ -198,15 +200,13 @@ static int crowd_run(struct transport *transport, struct job *job)
             if ((crowd->is_sender || is_duplex(crowd)) && calls->fill(crowd) < 0)
                 return -1;
         }
-        int count = epoll_wait(crowd->epoll, event, EVENTS, STREAM_PAUSE_MS);
+        int count = calls->look(crowd);
+        if (count < 0)
+            return -1;
         if (count > 0)
             moved_ns = watch_now_ns();
         else if (transport_despair(transport, moved_ns) < 0)
             return -1;
-        for (int i = 0; i < count; i++) {
-            if (calls->serve(crowd, event[i].data.u64) < 0)
-                return -1;
-        }
     }
     return 0;
 }
@@ -292,10 +292,9 @@ static int crowd_tcp_begin(struct transport *transport, const struct job *job)
     const struct crowd *crowd = transport->state;
 
     (void)job;
-    for (uint64_t peer = 0; peer < crowd->peers; peer++) {
+    for (uint64_t peer = 0; peer < crowd->peers; peer++)
         if (watch(crowd, peer, EPOLL_CTL_ADD) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -364,7 +363,7 @@ static int receive_piece(struct crowd *crowd, uint64_t way)
 }
 
 /* One way after the other, of the peer whose socket is ready. */
-static int crowd_tcp_serve(struct crowd *crowd, uint64_t peer)
+static int serve_peer(struct crowd *crowd, uint64_t peer)
 {
     for (uint64_t way = peer; way < crowd->ways; way += crowd->peers) {
         int more = 1;
@@ -377,20 +376,30 @@ static int crowd_tcp_serve(struct crowd *crowd, uint64_t peer)
     return 0;
 }
 
+static int crowd_tcp_look(struct crowd *crowd)
+{
+    struct epoll_event event[EVENTS];
+    int count = epoll_wait(crowd->epoll, event, EVENTS, STREAM_PAUSE_MS);
+
+    for (int i = 0; i < count; i++)
+        if (serve_peer(crowd, event[i].data.u64) < 0)
+            return -1;
+    return count < 0 ? 0 : count;
+}
+
 static void crowd_tcp_close(struct transport *transport)
 {
     struct crowd *crowd = transport->state;
 
     if (crowd == NULL)
         return;
-    for (uint64_t i = 0; i < crowd->peers; i++) {
+    for (uint64_t i = 0; i < crowd->peers; i++)
         if (crowd->fd[i] > 0)
             close(crowd->fd[i]);
-    }
     crowd_destroy(crowd);
 }
 
-static const struct crowd_calls tcp_calls = {crowd_tcp_begin, crowd_tcp_fill, crowd_tcp_serve};
+static const struct crowd_calls tcp_calls = {crowd_tcp_begin, crowd_tcp_fill, crowd_tcp_look};
 
 const struct transport_kind crowd_tcp = {
     .name = "tcp",
@@ -402,7 +411,7 @@ const struct transport_kind crowd_tcp = {
     .close = crowd_tcp_close,
 };
 
-/* ---- ZCRP: each half's descriptor says when messages have ended ---- */
+/* ---- ZCRP: a queue tells of each half's messages that have ended ---- */
 
 static int zcrp_failed(const char *what, int code)
 {
@@ -448,16 +457,16 @@ static int begin_half(const struct transport *transport, const struct job *job, 
     const struct crowd *crowd = transport->state;
     struct way *half = &crowd->way[way];
     struct zcrp_connection *connection = crowd->connection[way % crowd->peers];
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = way};
 
     half->entity = sends_on(crowd, way) ? zcrp_connection_sender(connection)
                                         : zcrp_connection_receiver(connection);
     half->message = calloc(job->depth, sizeof(struct zcrp_msg *));
     half->idle = calloc(job->depth, sizeof(struct zcrp_msg *));
-    int fd = zcrp_descriptor(half->entity);
-    if (fd < 0 || half->message == NULL || half->idle == NULL ||
-        epoll_ctl(crowd->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
-        return zcrp_failed("a descriptor", fd < 0 ? fd : ZCRP_ERROR_SYSTEM);
+    int added = half->message != NULL && half->idle != NULL
+                    ? zcrp_queue_add(crowd->queue, half->entity, half)
+                    : ZCRP_ERROR_MEMORY;
+    if (added != ZCRP_OK)
+        return zcrp_failed("the queue", added);
     for (uint64_t i = 0; i < job->depth; i++) {
         struct zcrp_msg *message = make_message(transport, job, way, i);
         int code = message != NULL ? ZCRP_OK : ZCRP_ERROR_MEMORY;
@@ -475,12 +484,14 @@ static int begin_half(const struct transport *transport, const struct job *job, 
 
 static int crowd_zcrp_begin(struct transport *transport, const struct job *job)
 {
-    const struct crowd *crowd = transport->state;
+    struct crowd *crowd = transport->state;
+    int code = zcrp_queue_open(&crowd->queue);
 
-    for (uint64_t way = 0; way < crowd->ways; way++) {
+    if (code != ZCRP_OK)
+        return zcrp_failed("a queue", code);
+    for (uint64_t way = 0; way < crowd->ways; way++)
         if (begin_half(transport, job, way) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -505,26 +516,33 @@ static int crowd_zcrp_fill(struct crowd *crowd)
 }
 
 /* What has ended is submitted again. */
-static int crowd_zcrp_serve(struct crowd *crowd, uint64_t way)
+static int on_end(struct crowd *crowd, struct way *half, const struct zcrp_completion *c)
 {
-    struct way *half = &crowd->way[way];
+    uint64_t way = (uint64_t)(half - crowd->way);
     bool is_outward = sends_on(crowd, way);
-    struct zcrp_msg *message;
+    int code = c->code;
 
-    while ((message = zcrp_collect(half->entity)) != NULL) {
-        int code = zcrp_error(message);
+    if (code == ZCRP_OK && !is_outward && arrive(crowd, way, c->message->length) < 0)
+        return -1;
+    crowd->ended += is_outward;
+    if (is_outward && !begin_message(crowd))
+        half->idle[half->idle_count++] = c->message;
+    else if (code == ZCRP_OK)
+        code = zcrp_submit(half->entity, c->message, crowd->job->size);
+    return code == ZCRP_OK ? 0 : zcrp_failed("a message", code);
+}
 
-        if (code == ZCRP_OK && !is_outward && arrive(crowd, way, message->length) < 0)
+static int crowd_zcrp_look(struct crowd *crowd)
+{
+    struct zcrp_completion c[EVENTS];
+    int count = zcrp_queue_take(crowd->queue, c, EVENTS, STREAM_PAUSE_MS * INT64_C(1000000));
+
+    if (count < 0)
+        return zcrp_failed("take", count);
+    for (int i = 0; i < count; i++)
+        if (c[i].kind == ZCRP_MESSAGE_ENDED && on_end(crowd, c[i].context, &c[i]) < 0)
             return -1;
-        crowd->ended += is_outward;
-        if (is_outward && !begin_message(crowd))
-            half->idle[half->idle_count++] = message;
-        else if (code == ZCRP_OK)
-            code = zcrp_submit(half->entity, message, crowd->job->size);
-        if (code != ZCRP_OK)
-            return zcrp_failed("a message", code);
-    }
-    return 0;
+    return count;
 }
 
 static void crowd_zcrp_count(struct transport *transport, struct counts *counts)
@@ -564,7 +582,7 @@ static void crowd_zcrp_close(struct transport *transport)
     crowd_destroy(crowd);
 }
 
-static const struct crowd_calls zcrp_calls = {crowd_zcrp_begin, crowd_zcrp_fill, crowd_zcrp_serve};
+static const struct crowd_calls zcrp_calls = {crowd_zcrp_begin, crowd_zcrp_fill, crowd_zcrp_look};
 
 const struct transport_kind crowd_zcrp = {
     .name = "zcrp",
