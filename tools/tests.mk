@@ -37,7 +37,7 @@ sim := $(OUT)/sim
 attack := $(OUT)/tests/attack
 e2e := $(OUT)/tests/e2e
 # Those files of e2e that the thread sanitizer needs first; keys has the threads of keys_handle, and takes longest.
-WHERE_THREADS_MEET := stress queue_stress churn cycles ending connection reconnect death keys_handle
+WHERE_THREADS_MEET := stress queue_stress queue_wakes churn cycles ending connection reconnect death keys_handle
 threads := $(OUT)/tests/threads
 mock := $(call programs,mock,test)
 mock-little = $(foreach p,$(filter-out $(OUT)/tests/mock/link/%,$(mock)),$(if $(findstring alloc,$(call wraps,$(p:$(OUT)/%=%.c))),$p))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The Python package, built with what is installed here: messages, keys, arrays. The rest of its tests, its types and
+# The Python package, built with what is installed here: messages, keys, arrays, queues. The rest of its tests, its types and
 # the wheel belong to python_test.sh, for which pip downloads what they need.
 # load: asleep
 set -u
@@ -16,6 +16,6 @@ python3 -c "import os, sysconfig; open(os.path.join(sysconfig.get_path('include'
 cd "$(dirname "$0")/../../python" || exit 1
 check "it is built" env ZCRP_BUILT=1 python3 -B setup.py -q build --build-base "$place/room" --build-lib "$place/package"
 check "its tests" env PYTHONPATH="$place/package" python3 -B -m pytest -q -p no:cacheprovider \
-    tests/test_messages.py tests/test_keys.py tests/test_mapped.py
+    tests/test_messages.py tests/test_keys.py tests/test_mapped.py tests/test_queue.py
 
 conclude

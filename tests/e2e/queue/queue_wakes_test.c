@@ -6,8 +6,6 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-LOAD(asleep)
-
 enum { LONG_WAITS = 20, RACES = 4000, LONG_NS = 100000, LATEST_NS = 10000 };
 
 #define LIMIT (2 * ENDS_SECOND)
