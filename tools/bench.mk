@@ -65,8 +65,8 @@ evaluation: paper
 bench-paths: all
 	@tools/lab/path-tables
 
-# Programs of one experiment each: what small messages cost between two processes; a queue of 1,000 peers beside
-# their descriptors; one end of a transfer for move-paths; and a path that loses all that the kernel cuts, beside
+# Programs of one experiment each: what small messages cost between two processes, also by a queue; a queue of 1,000
+# peers beside their descriptors; one end of a transfer for move-paths; and a path that loses all that the kernel cuts, beside
 # none that it cuts.
 DROP_CUT := $(OBJ)/tools/lab/drop_cut.o
 LAB := $(filter-out %/drop_cut,$(patsubst tools/%.c,$(PRODUCTS)/%,$(wildcard tools/lab/*.c)))
@@ -74,7 +74,7 @@ $(LAB): $(PRODUCTS)/lab/%: $(OBJ)/tools/lab/%.o $(DROP_CUT) $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
 all: $(LAB)
-small-messages cut-bursts many-peers: $(LAB)
+small-messages queue-trips cut-bursts many-peers: $(LAB)
 	@$(PRODUCTS)/lab/$(subst -,_,$@)
 
 # A caller whose address changes in the middle of 200 MB; takes the rights of root.
@@ -90,4 +90,4 @@ tunnel-tables: all
 instructions: $(PRODUCTS)/lab/instructions
 	@tools/lab/count-instructions $< $(CASES)
 
-.PHONY: instructions figures figures-measure small-messages cut-bursts many-peers moves bench-peers bench-paths bench bench-guard paper evaluation
+.PHONY: tunnel-tables instructions figures figures-measure small-messages queue-trips cut-bursts many-peers moves bench-peers bench-paths bench bench-guard paper evaluation
