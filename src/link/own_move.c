@@ -49,7 +49,7 @@ static struct address_watch_facts facts_of(const struct link *l)
         .is_awaited = sender_is_in_transit(s) || receiver_awaits_more(r),
         .heard = instant_later(sender_awaits_since(s), l->own_move->heard),
         .round_trip = sender_gauges(s).rtt_smoothed,
-        .blocked = sender_awaits_buffer(s),
+        .blocked = sender_blocked_message(s),
         .rarest = l->half[MACHINE_SENDER]->options.keepalive_ns,
     };
 }

@@ -229,7 +229,7 @@ bool sender_lacks_buffer(struct sender *s, uint64_t *in_session);
 
 /* The first message for which the receiver of a pairing has announced no buffer yet, counted from
  * 1; 0: there is none. */
-uint64_t sender_awaits_buffer(const struct sender *s);
+uint64_t sender_blocked_message(const struct sender *s);
 
 /* From now on units go straight to the receiver's memory, or by the network again: without a path
  * there is nothing to control but how much is in transit. */

@@ -111,7 +111,7 @@ bool sender_lacks_buffer(struct sender *s, uint64_t *in_session)
     return true;
 }
 
-uint64_t sender_awaits_buffer(const struct sender *s)
+uint64_t sender_blocked_message(const struct sender *s)
 {
     bool awaits = sender_session_is_paired(&s->session) && s->messages.requested < s->messages.next;
     return awaits ? s->messages.requested + 1 : 0;
