@@ -76,9 +76,10 @@ ZCRP_PUBLIC int zcrp_version(void);
 typedef uint8_t nbyte;
 typedef uint64_t nlong;
 
-/* A message: a buffer and what is known of it. Made by zcrp_alloc_msg or zcrp_wrap_msg only. */
+/* A message: a buffer and what is known of it. The library makes it (zcrp_alloc_msg, zcrp_wrap_msg,
+ * zcrp_wrap_iov, ...). */
 struct zcrp_msg {
-    nbyte *buffer;      /* the message's bytes */
+    nbyte *buffer;      /* the message's bytes; NULL if they lie in several pieces */
     nlong message_size; /* bytes that may be sent from or received into `buffer` */
     nlong buffer_size;  /* bytes at `buffer`; at least message_size */
     nlong length;       /* bytes that arrived or were sent, once the message has ended well. Bytes
@@ -619,8 +620,43 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_send_copy(struct zcrp_entity *sender, const v
 ZCRP_PUBLIC struct zcrp_msg *zcrp_wrap_msg(void *buffer, nlong size);
 
 /* Points a wrapped message that is not in flight elsewhere, so that one message can walk over a
- * large array. 0, or ZCRP_ERROR_ARGUMENT (NULL, or made by zcrp_alloc_msg), _BUSY. */
+ * large array. A message of zcrp_wrap_iov then has that buffer instead of its pieces. 0, or
+ * ZCRP_ERROR_ARGUMENT (NULL, or made by zcrp_alloc_msg), _BUSY. */
 ZCRP_PUBLIC int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size);
+
+/* One message whose bytes lie in several pieces of the caller's memory: a header and its payload,
+ * or the rows of a block of a matrix. A sender gathers the bytes from the pieces, and a receiver
+ * scatters what arrives into them, in the order of the array. The peer sees one message; its own
+ * memory may be cut elsewhere, or lie in one place.
+ *
+ *     struct iovec pieces[] = {{&header, sizeof header}, {payload, size}};
+ *     m = zcrp_wrap_iov(pieces, 2);
+ *     zcrp_submit(sender, m, m->message_size);
+ *
+ * The message has message_size = buffer_size = the bytes of all pieces together. Its `buffer` is
+ * NULL, unless all bytes follow on each other in memory: then that is where they begin. If it is
+ * submitted with a smaller size, that means its first bytes. After a receive the first `length`
+ * bytes of the pieces are the message's. In all else it is like a message of zcrp_wrap_msg: it is
+ * submitted, awaited, cancelled, collected and submitted again as any other.
+ *
+ * The array is copied, and may change at once; the copy lies in the message, 24 bytes for each
+ * piece, and goes with it (zcrp_free_msg). The memory of the pieces is the caller's, and must
+ * outlive the message. Pieces of 0 bytes are left out, and may be NULL. Pieces that overlap can be
+ * sent. They cannot be received into: zcrp_submit returns ZCRP_ERROR_ARGUMENT. If a piece cannot be
+ * read or written, that is ZCRP_ERROR_FAULT, as with zcrp_wrap_msg.
+ *
+ * What it costs. Datagrams carry bytes of up to 64 pieces: a message in smaller pieces takes more
+ * of them. The kernel reads the pieces, and writes to them, where they lie. The library copies the
+ * bytes of a datagram once more than it would in one place only if they lie in several pieces, and
+ * it is sealed, or is received over AAL5, or crosses shared memory; or they belong into more than
+ * 16 pieces; or it did not come when it was expected, behind a loss.
+ *
+ * NULL and errno ENOMEM: no memory. NULL and errno EINVAL, and zcrp_explain(ZCRP_ERROR_ARGUMENT)
+ * says which: `count` is below 0 or above ZCRP_PIECES_MOST; `pieces`, or a piece that has bytes, is
+ * NULL; a piece, or all together, have more than PTRDIFF_MAX bytes, or end behind the last address.
+ * Any thread may call it. */
+enum { ZCRP_PIECES_MOST = 1024 };
+ZCRP_PUBLIC struct zcrp_msg *zcrp_wrap_iov(const struct iovec *pieces, int count);
 
 /* Waits for the message to end, at most `timeout_ns` nanoseconds (negative: for ever). Returns its
  * code as zcrp_error does; ZCRP_ERROR_TIMEOUT if it is still in flight; ZCRP_ERROR_INTERRUPTED if

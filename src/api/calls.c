@@ -1,6 +1,5 @@
-/* What users call on messages and entities, but for waiting (wait.c) and open and close (life.c):
- * making messages, submitting, taking back, collecting, expecting; statistics. */
-#include "accept/connection.h"
+/* What users call on messages and entities, but for making messages (messages.c), waiting (wait.c)
+ * and open and close (life.c): submitting, taking back, collecting, expecting; statistics. */
 #include "core/wire/datagram.h"
 #include "link/codes.h"
 #include "link/process.h"
@@ -9,83 +8,14 @@
 #include "link/wholes.h"
 #include "platform/reason.h"
 #include "probe.h"
-#include "transport/shm/shared_arena.h"
 #include "waiting/changes.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { COPIES_BYTES = 1 << 20 }; /* that the copies of one sender may take */
-
-/* ---- making messages ---- */
-
-struct zcrp_msg *zcrp_alloc_msg(nlong size)
-{
-    struct message *m = message_create(size);
-
-    return m != NULL ? &m->public : NULL;
-}
-
-/* From the shared arena, if it has one with room. */
-struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection, nlong size)
-{
-    struct shared_arena *arena = connection != NULL ? connection->arena : NULL;
-    void *memory = arena != NULL && size <= PTRDIFF_MAX ? shared_arena_take(arena, size) : NULL;
-
-    if (connection == NULL || memory == NULL)
-        return connection != NULL ? zcrp_alloc_msg(size) : NULL;
-    struct message *m = message_create_over(memory, size);
-    if (m == NULL) {
-        shared_arena_give(arena, memory);
-        return NULL;
-    }
-    m->memory = memory;
-    m->arena = arena;
-    return &m->public;
-}
-
-struct zcrp_msg *zcrp_wrap_msg(void *buffer, nlong size)
-{
-    struct message *m = buffer == NULL && size > 0 ? NULL : message_create_over(buffer, size);
-
-    if (m == NULL)
-        return NULL;
-    m->is_wrapped = true;
-    return &m->public;
-}
-
-int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size)
-{
-    struct message *m = message_of(message);
-
-    if (m == NULL || (buffer == NULL && size > 0))
-        return code_of_null(m == NULL ? "message" : "buffer");
-    if (!m->is_wrapped)
-        return reason_say(ZCRP_ERROR_ARGUMENT, "message was not made by zcrp_wrap_msg");
-    if (message_is_in_flight(m))
-        return ZCRP_ERROR_BUSY;
-    m->public = (struct zcrp_msg){
-        .buffer = buffer, .message_size = size, .buffer_size = size, .context = m->public.context};
-    m->seen_bytes = 0;
-    return ZCRP_OK;
-}
-
-void zcrp_free_msg(struct zcrp_msg *message)
-{
-    struct message *m = message_of(message);
-
-    if (m == NULL || m->is_lent || message_is_in_flight(m))
-        return;
-    collection_withdraw(m);
-    if (m->arena != NULL) {
-        shared_arena_give(m->arena, m->memory);
-        m->memory = NULL;
-    }
-    message_destroy(m);
-}
 
 /* ---- submitting ---- */
 
@@ -290,6 +220,16 @@ static int refusal(const struct zcrp_entity *e)
     return e->life != ENTITY_OPEN ? ZCRP_ERROR_CLOSED : ZCRP_OK;
 }
 
+/* Why a message of several pieces cannot be submitted there; OK if it can. */
+static int pieces_refusal(const struct zcrp_entity *e, const struct message *m, nlong size)
+{
+    if (size > m->pieces->bytes)
+        return ZCRP_ERROR_SIZE;
+    if (m->pieces->overlaps && e->machine.role == MACHINE_RECEIVER)
+        return reason_say(ZCRP_ERROR_ARGUMENT, "pieces of the message overlap");
+    return ZCRP_OK;
+}
+
 int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size)
 {
     struct message *m = message_of(message);
@@ -306,6 +246,8 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
     }
     if (size > m->public.message_size || size > MESSAGE_BYTES_MAX)
         return ZCRP_ERROR_SIZE;
+    if (m->pieces != NULL && (code = pieces_refusal(entity, m, size)) != ZCRP_OK)
+        return code;
     mutex_lock(&entity->link->mutex);
     code = refusal(entity);
     if (code == ZCRP_OK && submit_straight(entity, m, size))

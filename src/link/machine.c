@@ -209,11 +209,22 @@ void machine_fini(struct machine *m)
     *m = (struct machine){.near = NULL};
 }
 
+static bool submit_pieces(struct machine *m, instant now, struct message *message, uint64_t *number)
+{
+    const struct pieces *pieces = message->pieces;
+
+    return m->sender
+               ? sender_submit_pieces(m->sender, now, message, pieces, message->size, number)
+               : receiver_post_pieces(m->receiver, now, message, pieces, message->size, number);
+}
+
 static bool submit(struct machine *m, instant now, struct message *message, uint64_t *number)
 {
     nbyte *buffer = message != NULL ? message->public.buffer : NULL;
     nlong size = message != NULL ? message->size : 0;
 
+    if (message != NULL && message->pieces != NULL)
+        return submit_pieces(m, now, message, number);
     return m->sender ? sender_submit(m->sender, now, message, buffer, size, number)
                      : receiver_post(m->receiver, now, message, buffer, size, number);
 }
@@ -424,16 +435,27 @@ static bool fail_for_fault(struct machine *m, uint64_t number)
     return m->sender ? sender_fault(m->sender, number) : receiver_fault(m->receiver, number);
 }
 
-/* Can each of those iovecs be accessed that lie in this buffer? */
-static bool are_accessible(const struct iovec *iov, uint32_t count, struct iovec buffer,
-                           enum memory_access access)
+/* Piece i of the message's memory; false: there are no more. */
+static bool piece_of(struct machine *m, uint64_t number, uint32_t i, struct iovec *piece)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        uintptr_t at = (uintptr_t)iov[i].iov_base - (uintptr_t)buffer.iov_base;
-        if (iov[i].iov_len > 0 && at < buffer.iov_len &&
-            !memory_is_accessible(iov[i].iov_base, iov[i].iov_len, access))
-            return false;
-    }
+    return m->sender ? sender_piece(m->sender, number, i, piece)
+                     : receiver_piece(m->receiver, number, i, piece);
+}
+
+/* Can each of those iovecs be accessed that lie in this message's memory? */
+static bool are_accessible(struct machine *m, uint64_t number, const struct iovec *iov,
+                           uint32_t count)
+{
+    enum memory_access access = m->sender ? MEMORY_READ : MEMORY_WRITE;
+    struct iovec piece;
+
+    for (uint32_t p = 0; piece_of(m, number, p, &piece); p++)
+        for (uint32_t i = 0; i < count; i++) {
+            uintptr_t at = (uintptr_t)iov[i].iov_base - (uintptr_t)piece.iov_base;
+            if (iov[i].iov_len > 0 && at < piece.iov_len &&
+                !memory_is_accessible(iov[i].iov_base, iov[i].iov_len, access))
+                return false;
+        }
     return true;
 }
 
@@ -452,8 +474,7 @@ void machine_on_burst_fault(struct machine *m, const struct burst *b)
     if (m->sender == NULL)
         return; /* what a receive ran into is told late (recvmmsg(2)): the next one finds it */
     for (uint32_t i = 0; i < b->pins; i++) {
-        struct iovec buffer = sender_buffer(m->sender, b->pin[i].message);
-        if (!are_accessible(b->iov, 2 * b->datagrams, buffer, MEMORY_READ))
+        if (!are_accessible(m, b->pin[i].message, b->iov, burst_first(b, b->datagrams)))
             has_culprit |= fail_for_fault(m, b->pin[i].message);
     }
     if (count_fault(m, has_culprit))
@@ -468,8 +489,7 @@ void machine_on_plan_fault(struct machine *m, struct landing *l)
 
     l->is_spoilt = true;
     for (uint64_t n = planned.first; n < planned.last; n++) {
-        struct iovec buffer = receiver_buffer(m->receiver, n);
-        if (!are_accessible(l->iov, l->first[l->openings], buffer, MEMORY_WRITE))
+        if (!are_accessible(m, n, l->iov, l->first[l->openings]))
             has_culprit |= fail_for_fault(m, n);
     }
     if (count_fault(m, has_culprit))

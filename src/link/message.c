@@ -16,18 +16,35 @@ enum {
 
 /* ---- making ---- */
 
-struct message *message_create_over(void *buffer, nlong size)
+static void init_over(struct message *m, void *buffer, nlong size)
 {
-    struct message *m = malloc(sizeof(*m));
-
-    if (m == NULL)
-        return NULL;
     *m = (struct message){
         .public = {.buffer = buffer, .message_size = size, .buffer_size = size},
         .code = ZCRP_ERROR_IDLE,
     };
     latch_reset(&m->latch);
     latch_open(&m->latch);
+}
+
+struct message *message_create_over(void *buffer, nlong size)
+{
+    struct message *m = malloc(sizeof(*m));
+
+    if (m != NULL)
+        init_over(m, buffer, size);
+    return m;
+}
+
+/* What lies in one place is as if it had been given so. */
+struct message *message_create_over_pieces(const struct iovec *piece, uint32_t count)
+{
+    struct message *m = malloc(sizeof(*m) + pieces_room(count));
+
+    if (m == NULL)
+        return NULL;
+    const struct pieces *pieces = pieces_init(m + 1, piece, count);
+    init_over(m, pieces->count == 1 ? pieces->piece[0].at : NULL, pieces->bytes);
+    m->pieces = pieces->count > 1 ? pieces : NULL;
     return m;
 }
 

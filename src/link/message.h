@@ -15,6 +15,7 @@
 #ifndef ZCRP_LINK_MESSAGE_H
 #define ZCRP_LINK_MESSAGE_H
 
+#include "core/adt/pieces.h"
 #include "core/instant.h"
 #include "platform/system.h"
 #include "platform/waking.h"
@@ -59,17 +60,19 @@ enum message_life {
 };
 
 struct message {
-    struct zcrp_msg public;     /* first: the user's pointer is ours */
-    struct latch latch;         /* (a) */
-    int code;                   /* (l) how it ends; ZCRP_ERROR_IDLE before it ever was in flight */
-    void *memory;               /* (c) the library's buffer, to be freed; NULL: it wraps */
-    struct shared_arena *arena; /* (c) that it is of; NULL: none */
-    bool is_wrapped;            /* (c) */
-    bool is_lent;               /* (c) the user may not free it; until its owner does */
-    bool is_copy;               /* (c) of what zcrp_send_copy sends: nobody has it, and it is freed
-                                   at its end */
-    nlong seen_bytes;           /* (l) of what it wraps: it ended well with them, */
-    instant seen_at;            /* (l) having been given then; see message_is_unseen */
+    struct zcrp_msg public;      /* first: the user's pointer is ours */
+    struct latch latch;          /* (a) */
+    int code;                    /* (l) how it ends; ZCRP_ERROR_IDLE before it ever was in flight */
+    void *memory;                /* (c) the library's buffer, to be freed; NULL: it wraps */
+    struct shared_arena *arena;  /* (c) that it is of; NULL: none */
+    const struct pieces *pieces; /* (c) that it wraps; NULL: one, at public.buffer, or none. The
+                                    table lies behind the message */
+    bool is_wrapped;             /* (c) */
+    bool is_lent;                /* (c) the user may not free it; until its owner does */
+    bool is_copy;                /* (c) of what zcrp_send_copy sends: nobody has it, and it is freed
+                                    at its end */
+    nlong seen_bytes;            /* (l) of what it wraps: it ended well with them, */
+    instant seen_at;             /* (l) having been given then; see message_is_unseen */
 
     /* While in flight. */
     struct zcrp_entity *entity; /* (l) that has it; valid only while in flight */
@@ -96,11 +99,12 @@ static inline const struct message *message_of_const(const struct zcrp_msg *publ
     return (const struct message *)public;
 }
 
-/* A message with a buffer of its own, at a cache line's start; or over memory that the caller has.
- * NULL: no memory. Freed by destroy, with its own buffer, if that is of no arena; it is not in
- * flight then. */
+/* A message with a buffer of its own, at a cache line's start; or over memory that the caller has,
+ * also in several pieces, as pieces_init wants them. NULL: no memory. Freed by destroy, with its
+ * own buffer, if that is of no arena; it is not in flight then. */
 struct message *message_create(nlong size);
 struct message *message_create_over(void *buffer, nlong size);
+struct message *message_create_over_pieces(const struct iovec *piece, uint32_t count);
 void message_destroy(struct message *m);
 
 /* Cannot fail; any thread, any time. What a parent had in flight is not in flight in its child. */

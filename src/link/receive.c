@@ -31,6 +31,12 @@ static void plan_scratch(struct landing *landing)
         (void)landing_seal(landing);
 }
 
+/* AAL5 points packets at a slot of one piece (transport/aal5/aal5_channel.h). */
+static uint32_t slot_pieces(const struct zcrp_entity *e)
+{
+    return e->channels.in->aal5 != NULL ? 1 : LANDING_SLOT_PIECES;
+}
+
 static void plan_units(struct zcrp_entity *e, struct transport_turn *turn, struct landing *landing)
 {
     struct receiver *r = e->machine.receiver;
@@ -44,6 +50,7 @@ static void plan_units(struct zcrp_entity *e, struct transport_turn *turn, struc
     landing->cannot_fault = e->wrapped == 0;
     landing->is_present = e->unseen == 0;
     landing->is_writable = landing->cannot_fault ? NULL : memory_is_writable;
+    landing->slot_pieces = slot_pieces(e);
     receiver_plan(r, landing, choice.openings, choice.units);
 }
 
@@ -328,6 +335,7 @@ static void land_copy(struct zcrp_entity *e, struct workspace *w, const struct d
     landing->is_near = landing->is_present = false;
     landing->cannot_fault = e->wrapped == 0;
     landing->is_writable = landing->cannot_fault ? NULL : memory_is_writable;
+    landing->slot_pieces = slot_pieces(e);
     landing->mail = &w->mail;
     w->mail.bytes = 0;
     receiver_plan(e->machine.receiver, landing, 1, 1);

@@ -163,10 +163,10 @@ static void update_blocked(struct zcrp_entity *e)
 
 /* Messages in memory that may be gone, which one call copies. */
 struct together {
-    uint32_t count;
+    uint32_t count, pieces;
     size_t bytes;
     struct whole whole[FEW_WRAPPED];
-    struct iovec from[FEW_WRAPPED];
+    struct iovec from[PIECES_MOST]; /* as many as a call takes */
     uint8_t copy[FEW_WRAPPED * TRANSPORT_WHOLE];
 };
 
@@ -190,21 +190,36 @@ static bool put_whole(struct zcrp_entity *e, const struct whole *w, const void *
                                (struct iovec){(void *)bytes, w->size});
 }
 
+/* Adds the message's memory; false: there is no room. */
+static bool add_pieces(struct together *t, const struct whole *w)
+{
+    struct iovec *from = &t->from[t->pieces];
+    uint32_t room = PIECES_MOST - t->pieces;
+    uint32_t pieces = room > 0 ? 1 : 0;
+
+    if (w->pieces != NULL)
+        pieces = pieces_list(w->pieces, 0, w->size, from, room);
+    else if (room > 0)
+        *from = (struct iovec){(void *)w->buffer, w->size};
+    t->pieces += pieces;
+    return pieces > 0;
+}
+
 /* The first is that one. They count as sent from now on. */
 static void gather(struct zcrp_entity *e, struct together *t, const struct whole *first)
 {
     struct sender *s = e->machine.sender;
     struct whole w = *first;
 
-    t->bytes = t->count = 0;
+    t->bytes = t->count = t->pieces = 0;
     do {
         uint64_t bytes = t->bytes + w.size;
         if (!may_be_gone(&w) ||
-            !transport_has_whole_room(e->transport, t->count + 1, (uint32_t)bytes))
+            !transport_has_whole_room(e->transport, t->count + 1, (uint32_t)bytes) ||
+            !add_pieces(t, &w))
             return;
         sender_put_whole(s, &w);
         sender_pin_whole(s, w.number);
-        t->from[t->count] = (struct iovec){(void *)w.buffer, w.size};
         t->whole[t->count++] = w;
         t->bytes = bytes;
     } while (t->count < FEW_WRAPPED && find_whole(e, &w));
@@ -226,8 +241,10 @@ static void put_together(struct zcrp_entity *e, const struct together *t, ssize_
     }
 }
 
-/* The kernel copies them, and nobody waits for the lock meanwhile. How many. */
-static uint32_t send_together(struct zcrp_entity *e, const struct whole *first)
+/* The kernel copies them, and nobody waits for the lock meanwhile. How many. Its stack is large,
+ * which others need not pay for. */
+__attribute__((noinline)) static uint32_t send_together(struct zcrp_entity *e,
+                                                        const struct whole *first)
 {
     struct together t;
 
@@ -235,7 +252,7 @@ static uint32_t send_together(struct zcrp_entity *e, const struct whole *first)
     if (t.count == 0)
         return 0;
     entity_leave_to_send(e);
-    ssize_t copied = nofault_read(t.copy, t.from, t.count, t.bytes);
+    ssize_t copied = nofault_read(t.copy, t.from, t.pieces, t.bytes);
     entity_enter(e);
     put_together(e, &t, copied);
     return t.count;

@@ -18,10 +18,14 @@ static bool is_sender(const struct zcrp_entity *e)
 /* The receiver could not read a unit, or so it says. */
 static void on_fault(struct zcrp_entity *e, uint64_t message)
 {
-    struct iovec buffer = sender_buffer(e->machine.sender, message);
+    struct sender *s = e->machine.sender;
+    struct iovec piece;
+    bool is_sound = true;
 
-    if (buffer.iov_len > 0 && !memory_is_accessible(buffer.iov_base, buffer.iov_len, MEMORY_READ))
-        (void)sender_fault(e->machine.sender, message);
+    for (uint32_t i = 0; is_sound && sender_piece(s, message, i, &piece); i++)
+        is_sound = memory_is_accessible(piece.iov_base, piece.iov_len, MEMORY_READ);
+    if (!is_sound)
+        (void)sender_fault(s, message);
 }
 
 /* Memory has room (again). */
@@ -284,17 +288,18 @@ static void on_pages(void *context)
     engine_ready(&e->member);
 }
 
-/* The missing piece, and all that follows it in its message. */
+/* What is missing, and all that follows it in its message, to the end of the message's piece. */
 static struct iovec rest_of_message(struct zcrp_entity *e)
 {
     uint64_t message;
-    struct iovec missing = transport_missing(e->transport, &message);
-    struct iovec buffer = sender_buffer(e->machine.sender, message);
-    size_t before = (size_t)((uint8_t *)missing.iov_base - (uint8_t *)buffer.iov_base);
+    struct iovec missing = transport_missing(e->transport, &message), piece;
 
-    if (before >= buffer.iov_len)
-        return missing;
-    return (struct iovec){missing.iov_base, buffer.iov_len - before};
+    for (uint32_t i = 0; sender_piece(e->machine.sender, message, i, &piece); i++) {
+        size_t before = (uintptr_t)missing.iov_base - (uintptr_t)piece.iov_base;
+        if (before < piece.iov_len)
+            return (struct iovec){missing.iov_base, piece.iov_len - before};
+    }
+    return missing;
 }
 
 void ways_fetch(struct zcrp_entity *e)

@@ -28,6 +28,16 @@ static void on_landed(struct zcrp_entity *e, uint64_t number, uint64_t size)
         end_well(e, event.user, event.length);
 }
 
+static bool is_writable(const struct whole_place *place, uint64_t size)
+{
+    struct iovec piece;
+    bool is = true;
+
+    for (uint32_t i = 0; is && pieces_of_memory(place->pieces, place->buffer, size, i, &piece); i++)
+        is = memory_is_accessible(piece.iov_base, piece.iov_len, MEMORY_WRITE);
+    return is;
+}
+
 /* It has landed, if its bytes are at their place. Or it is declined: then it comes in units, which
  * show why. Locked. */
 static void end_whole(struct zcrp_entity *e, const struct whole_arrived *w, enum whole_use use,
@@ -41,7 +51,7 @@ static void end_whole(struct zcrp_entity *e, const struct whole_arrived *w, enum
         on_landed(e, place->number, w->size);
     else if (lands)
         receiver_whole_revoked(r, place->number, w->size);
-    if (lands && !is_copied && !memory_is_accessible(place->buffer, w->size, MEMORY_WRITE))
+    if (lands && !is_copied && !is_writable(place, w->size))
         (void)receiver_fault(r, place->number);
 }
 
@@ -78,23 +88,38 @@ static bool land_whole(struct zcrp_entity *e, uint64_t *bytes)
 
 /* Messages that one call copies to memory that may be gone. */
 struct together {
-    uint32_t count;
+    uint32_t count, pieces;
     size_t bytes;
     struct whole_arrived whole[WHOLES_TOGETHER];
-    struct iovec from[WHOLES_TOGETHER], to[WHOLES_TOGETHER];
+    struct iovec from[WHOLES_TOGETHER], to[PIECES_MOST]; /* as many as a call takes */
 };
+
+/* Adds the memory where that many bytes land; false: there is no room. */
+static bool add_pieces(struct together *t, const struct whole_place *place, uint32_t size)
+{
+    struct iovec *to = &t->to[t->pieces];
+    uint32_t room = PIECES_MOST - t->pieces;
+    uint32_t pieces = room > 0 ? 1 : 0;
+
+    if (place->pieces != NULL)
+        pieces = pieces_list(place->pieces, 0, size, to, room);
+    else if (room > 0)
+        *to = (struct iovec){place->buffer, size};
+    t->pieces += pieces;
+    return pieces > 0;
+}
 
 static void gather(struct zcrp_entity *e, struct together *t)
 {
     struct whole_arrived *w = t->whole;
     struct whole_place place = {.user = NULL};
 
-    t->bytes = t->count = 0;
+    t->bytes = t->count = t->pieces = 0;
     for (; t->count < WHOLES_TOGETHER && transport_whole(e->transport, t->count, w); w++) {
-        if (place_of(e, w, &place) != WHOLE_LANDS || w->size == 0 || !is_wrapped(&place))
+        if (place_of(e, w, &place) != WHOLE_LANDS || w->size == 0 || !is_wrapped(&place) ||
+            !add_pieces(t, &place, w->size))
             return;
-        t->from[t->count] = (struct iovec){(void *)w->bytes, w->size};
-        t->to[t->count++] = (struct iovec){place.buffer, w->size};
+        t->from[t->count++] = (struct iovec){(void *)w->bytes, w->size};
         t->bytes += w->size;
     }
 }
@@ -107,7 +132,7 @@ static void land_together(struct zcrp_entity *e, const struct together *t)
     receiver_whole_begin(e->machine.receiver);
     e->link->rx.is_claimed = true;
     mutex_unlock(&e->link->mutex);
-    ssize_t copied = nofault_write(t->to, t->count, t->from, t->count, t->bytes);
+    ssize_t copied = nofault_write(t->to, t->pieces, t->from, t->count, t->bytes);
     entity_enter(e);
     e->link->rx.is_claimed = false;
     receiver_whole_end(e->machine.receiver);
@@ -119,8 +144,9 @@ static void land_together(struct zcrp_entity *e, const struct together *t)
     }
 }
 
-/* Those that go to memory that may be gone, as many as one call copies. How many. Locked. */
-static uint32_t land_wrapped(struct zcrp_entity *e, uint64_t *bytes)
+/* Those that go to memory that may be gone, as many as one call copies. How many. Locked. Its stack
+ * is large, which others need not pay for. */
+__attribute__((noinline)) static uint32_t land_wrapped(struct zcrp_entity *e, uint64_t *bytes)
 {
     struct together t;
 

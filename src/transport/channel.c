@@ -16,14 +16,15 @@ static enum channel_verdict send_tapped(struct channel *c, const struct burst *b
     enum channel_verdict verdict = socket_send(c, b, sent);
 
     for (uint32_t i = 0; i < *sent; i++) {
-        uint32_t skip = b->iov[2 * i].iov_len == 0; /* control has no data, a unit may have none */
-        const struct iovec *pieces = &b->iov[2 * i];
+        const struct iovec *pieces = &b->iov[burst_first(b, i)];
+        uint32_t count = burst_first(b, i + 1) - burst_first(b, i);
+        uint32_t skip = pieces[0].iov_len == 0; /* control has no data, a unit may have none */
         c->tap.see(c->tap.context, c,
                    &(struct channel_crossing){
                        .time_ns = time_ns,
                        .is_outward = true,
-                       .bytes = (uint32_t)(pieces[0].iov_len + pieces[1].iov_len),
-                       .count = 2 - skip,
+                       .bytes = burst_datagram_bytes(b, i),
+                       .count = count - skip,
                        .pieces = pieces + skip,
                    });
     }

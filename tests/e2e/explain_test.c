@@ -160,7 +160,7 @@ TEST(explain__arguments)
     EXPECT(zcrp_stats(NULL, &stats), ZCRP_ERROR_ARGUMENT, "entity is NULL");
     EXPECT(zcrp_stats(e, NULL), ZCRP_ERROR_ARGUMENT, "stats is NULL");
     EXPECT(zcrp_rewrap_msg(m, text, 1), ZCRP_ERROR_ARGUMENT,
-           "message was not made by zcrp_wrap_msg");
+           "message was not made by zcrp_wrap_msg or zcrp_wrap_iov");
     EXPECT(zcrp_rewrap_msg(wrapped, NULL, 1), ZCRP_ERROR_ARGUMENT, "buffer is NULL");
     EXPECT(zcrp_wait_for(NULL, 0), ZCRP_ERROR_ARGUMENT, "message is NULL");
     EXPECT(zcrp_wait_any(NULL, 1, 0), ZCRP_ERROR_ARGUMENT, "messages is NULL");

@@ -79,6 +79,11 @@ check "ask" "$place/main-c" ask "$port" "how far is it?"
 check "ask prints the answer" test "$(cat "$place/out")" = "how far is it?"
 prints "the peer has closed"
 
+listens c serve
+check "frame" "$place/main-c" frame "$port" "in pieces"
+check "frame prints the answer" test "$(cat "$place/out")" = "fram|e 1: in pieces"
+prints "the peer has closed"
+
 listens c hub 2
 "$place/main-c" push "$port" >"$place/beside" 2>&1 &
 beside=$!

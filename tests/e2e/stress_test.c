@@ -46,6 +46,74 @@ static nlong random_size(uint64_t *random)
     return sizes[random_below(random, random_chance(random, 2) ? SIZES : SIZES - 1)];
 }
 
+/* Some messages lie in pieces of the memory that their context is: of 48 bytes, the last of them
+ * first, and what is left behind them. */
+enum { PIECE = 48, PIECES = 20 };
+
+static int pieces_of(const struct zcrp_msg *m, struct iovec pieces[PIECES + 1])
+{
+    nlong left = m->message_size;
+    nbyte *at = (nbyte *)m->context + left;
+    int count = 0;
+
+    for (; count < PIECES && left >= PIECE; left -= PIECE)
+        pieces[count++] = (struct iovec){at -= PIECE, PIECE};
+    pieces[count++] = (struct iovec){m->context, left};
+    return count;
+}
+
+static struct zcrp_msg *make(nlong size, bool is_cut)
+{
+    struct zcrp_msg given = {.message_size = size, .context = is_cut ? malloc(size + 1) : NULL};
+    struct iovec pieces[PIECES + 1];
+
+    if (!is_cut)
+        return zcrp_alloc_msg(size);
+    struct zcrp_msg *m = zcrp_wrap_iov(pieces, pieces_of(&given, pieces));
+    must(m != NULL, "no memory");
+    m->context = given.context;
+    return m;
+}
+
+static void unmake(struct zcrp_msg *m)
+{
+    void *memory = m != NULL ? m->context : NULL;
+
+    zcrp_free_msg(m);
+    free(memory);
+}
+
+static void fill(const struct zcrp_msg *m, nlong size)
+{
+    struct iovec pieces[PIECES + 1];
+
+    if (m->context == NULL) {
+        pattern_fill(m->buffer, size, size);
+        return;
+    }
+    nbyte *bytes = malloc(size + 1), *from = bytes;
+    pattern_fill(bytes, size, size);
+    int count = pieces_of(m, pieces);
+    for (int i = 0; i < count; from += pieces[i++].iov_len)
+        memcpy(pieces[i].iov_base, from, pieces[i].iov_len);
+    free(bytes);
+}
+
+static bool holds(const struct zcrp_msg *m)
+{
+    struct iovec pieces[PIECES + 1];
+
+    if (m->context == NULL)
+        return pattern_holds(m->buffer, m->length, m->length);
+    nbyte *bytes = malloc(m->message_size + 1), *to = bytes;
+    int count = pieces_of(m, pieces);
+    for (int i = 0; i < count; to += pieces[i++].iov_len)
+        memcpy(to, pieces[i].iov_base, pieces[i].iov_len);
+    bool is_whole = pattern_holds(bytes, m->length, m->length);
+    free(bytes);
+    return is_whole;
+}
+
 static void check_ended(struct user *u, const struct zcrp_msg *m, int code)
 {
     must(code == ZCRP_OK || code == ZCRP_ERROR_CANCELLED || code == ZCRP_ERROR_PEER_CANCELLED ||
@@ -59,7 +127,7 @@ static void check_ended(struct user *u, const struct zcrp_msg *m, int code)
     u->good++;
     /* Every sender fills its messages by their length alone. */
     must(m->length <= m->message_size, "a message is longer than its buffer");
-    must(u->is_sender || pattern_holds(m->buffer, m->length, m->length), "a message is damaged");
+    must(u->is_sender || holds(m), "a message is damaged");
 }
 
 static void submit(struct user *u, struct zcrp_msg **slot)
@@ -67,10 +135,10 @@ static void submit(struct user *u, struct zcrp_msg **slot)
     nlong size = random_size(&u->random);
 
     if (*slot == NULL)
-        *slot = zcrp_alloc_msg(size);
+        *slot = make(size, random_chance(&u->random, 40));
     size = (*slot)->message_size;
     if (u->is_sender)
-        pattern_fill((*slot)->buffer, size, size);
+        fill(*slot, size);
     must(zcrp_submit(u->entity, *slot, size) == ZCRP_OK, "submit");
 }
 
@@ -105,7 +173,7 @@ static void act(struct user *u, struct zcrp_msg **slot)
         if (code != ZCRP_ERROR_IDLE)
             check_ended(u, *slot, code);
         if (random_chance(&u->random, 50)) {
-            zcrp_free_msg(*slot);
+            unmake(*slot);
             *slot = NULL;
         }
         submit(u, slot);
@@ -132,7 +200,7 @@ static void clear(struct user *u)
         must(code != ZCRP_ERROR_BUSY, "a message is in flight after the close");
         if (code != ZCRP_ERROR_IDLE)
             check_ended(u, u->slot[i], code);
-        zcrp_free_msg(u->slot[i]);
+        unmake(u->slot[i]);
     }
 }
 

@@ -23,8 +23,11 @@ static void post(struct run *r)
 {
     struct message *m = messages_next(&r->messages, &r->script);
     if (m != NULL)
-        messages_begin(&r->messages, m,
-                       receiver_post(r->receiver, r->now, m, m->buffer, m->size, &m->number));
+        messages_begin(
+            &r->messages, m,
+            m->pieces != NULL
+                ? receiver_post_pieces(r->receiver, r->now, m, m->pieces, m->size, &m->number)
+                : receiver_post(r->receiver, r->now, m, m->buffer, m->size, &m->number));
 }
 
 static void ask_offers(struct run *r)
@@ -72,7 +75,7 @@ static void check_length(const struct event *event, const struct message *m)
         return;
     }
     CHECK(event->length <= (event->outcome == OUTCOME_OK ? m->size : 0));
-    CHECK(is_whole(m->buffer, event->length));
+    CHECK(is_whole(messages_bytes(m), event->length));
 }
 
 static void take_events(struct run *r)
@@ -84,7 +87,7 @@ static void take_events(struct run *r)
         CHECK(m->buffer != NULL);
         check_length(&event, m);
         CHECK(event.outcome != OUTCOME_OK ||
-              is_clear(m->buffer + event.length, m->size - event.length));
+              is_clear(messages_bytes(m) + event.length, m->size - event.length));
         messages_end(&r->messages, m);
     }
 }
@@ -180,8 +183,13 @@ static void land_whole(struct run *r)
         in_session = UINT64_MAX - in_session;
     if (receiver_whole(r->receiver, in_session, size, &place) != WHOLE_LANDS)
         return;
-    for (uint64_t i = 0; i < size; i++)
-        place.buffer[i] = content((uint32_t)in_session, i);
+    for (uint64_t i = 0; i < size; i++) {
+        uint8_t byte = content((uint32_t)in_session, i);
+        if (place.pieces != NULL)
+            pieces_write(place.pieces, i, &byte, 1);
+        else
+            place.buffer[i] = byte;
+    }
     if (shape % 2 == 0)
         receiver_whole_landed(r->receiver, place.number, size);
     else

@@ -19,6 +19,19 @@ static void read_piece(struct run *r, const struct iovec *piece)
         r->read ^= ((const uint8_t *)piece->iov_base)[i];
 }
 
+/* Are these `size` bytes the message's, from that place on? */
+static bool has_data(const struct message *m, const struct iovec *data, uint64_t place,
+                     uint64_t size)
+{
+    if (m->pieces == NULL)
+        return size == 0 || (m->buffer + place == data->iov_base && data->iov_len == size);
+    for (uint64_t run; size > 0; data++, place += run, size -= run)
+        if (pieces_at(m->pieces, place, &run) != data->iov_base ||
+            data->iov_len != (run = run < size ? run : size))
+            return false;
+    return true;
+}
+
 /* Some message that is not over holds these bytes, at the unit's place. */
 static bool is_data_of_message(const struct run *r, const struct iovec *data,
                                const struct unit_trailer *t)
@@ -26,9 +39,8 @@ static bool is_data_of_message(const struct run *r, const struct iovec *data,
     uint64_t place = (uint64_t)t->unit * GRAIN;
     for (uint32_t i = 0; i < r->messages.begun; i++) {
         const struct message *m = &r->messages.message[i];
-        if (m->buffer == NULL || place + data->iov_len > m->size)
-            continue;
-        if (data->iov_len == 0 || m->buffer + place == data->iov_base)
+        if (m->buffer != NULL && place + t->length <= m->size &&
+            has_data(m, data, place, t->length))
             return true;
     }
     return false;
@@ -36,10 +48,11 @@ static bool is_data_of_message(const struct run *r, const struct iovec *data,
 
 static void read_unit(struct run *r, const struct burst *burst, uint32_t i)
 {
-    const struct iovec *data = &burst->iov[2 * i];
+    const struct iovec *data = &burst->iov[burst_first(burst, i)];
     struct unit_trailer t;
-    size_t size = data->iov_len + TRAILER_BYTES;
-    CHECK(burst->iov[2 * i + 1].iov_base == burst->trailer[i]);
+    size_t size = burst_datagram_bytes(burst, i);
+    CHECK(burst->iov[burst_first(burst, i + 1) - 1].iov_base == burst->trailer[i]);
+    CHECK(burst_first(burst, i + 1) - burst_first(burst, i) <= UNIT_PIECES + 1);
     CHECK(unit_trailer_decode(burst->trailer[i], size, &t) == VERDICT_OK);
     CHECK((t.flags & FLAG_VOID) != 0 || is_data_of_message(r, data, &t));
     CHECK(unit_trailer_size(&t) <= 5000 || (t.flags & FLAG_HAS_NEXT) != 0);
@@ -92,8 +105,8 @@ static void read_burst(struct run *r, const struct burst *burst)
     for (uint32_t i = 0; i < burst->datagrams; i++) {
         if (!burst->is_control)
             read_unit(r, burst, i);
-        read_piece(r, &burst->iov[2 * i]);
-        read_piece(r, &burst->iov[2 * i + 1]);
+        for (uint32_t k = burst_first(burst, i); k < burst_first(burst, i + 1); k++)
+            read_piece(r, &burst->iov[k]);
     }
 }
 
@@ -103,7 +116,7 @@ static void leave(struct run *r, uint32_t index, uint32_t sent)
     const struct burst *burst = &r->burst[index];
     if (!r->is_out[index])
         return;
-    for (uint32_t i = 0; i < 2 * burst->datagrams; i++)
+    for (uint32_t i = 0; i < burst_first(burst, burst->datagrams); i++)
         read_piece(r, &burst->iov[i]);
     sender_sent(r->sender, r->now, burst, sent < burst->datagrams ? sent : burst->datagrams);
     r->is_out[index] = false;
@@ -129,8 +142,11 @@ static void submit(struct run *r)
 {
     struct message *m = messages_next(&r->messages, &r->script);
     if (m != NULL)
-        messages_begin(&r->messages, m,
-                       sender_submit(r->sender, r->now, m, m->buffer, m->size, &m->number));
+        messages_begin(
+            &r->messages, m,
+            m->pieces != NULL
+                ? sender_submit_pieces(r->sender, r->now, m, m->pieces, m->size, &m->number)
+                : sender_submit(r->sender, r->now, m, m->buffer, m->size, &m->number));
 }
 
 static void cancel(struct run *r)
@@ -157,7 +173,9 @@ static void put_whole(struct run *r)
     struct whole whole;
     if (r->wholes == WHOLES || !sender_whole(r->sender, script_u8(&r->script), &whole))
         return;
-    read_piece(r, &(struct iovec){.iov_base = (void *)whole.buffer, .iov_len = whole.size});
+    struct iovec piece;
+    for (uint32_t i = 0; pieces_of_memory(whole.pieces, whole.buffer, whole.size, i, &piece); i++)
+        read_piece(r, &piece);
     sender_put_whole(r->sender, &whole);
     r->whole[r->wholes++] = whole.number;
 }

@@ -1,4 +1,4 @@
-/* A copy for which there is no memory: nothing was sent, and the next one is. */
+/* A copy, and a message of several pieces, for which there is no memory. */
 /* wrap: malloc calloc aligned_alloc posix_memalign mmap pthread_create eventfd */
 /* wrap: sendmsg sendmmsg recvmsg recvmmsg */
 #include "../support/loopback.h"
@@ -9,6 +9,19 @@
 
 FIXTURE(heal, NULL)
 
+TEST(wrap_iov__without_memory)
+{
+    struct iovec pieces[] = {{"one", 3}, {"two", 3}};
+
+    set_fault(&memory, 1, 0, ENOMEM);
+    errno = 0;
+    assert_null(zcrp_wrap_iov(pieces, 2));
+    assert_int_equal(errno, ENOMEM);
+    heal();
+    zcrp_free_msg(zcrp_wrap_iov(pieces, 2));
+}
+
+/* Nothing was sent, and the next one is. */
 TEST(send_copy__without_memory)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);

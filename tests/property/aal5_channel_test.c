@@ -1,6 +1,8 @@
-/* Units over AAL5, in pieces of all sizes, with plans that are right, wrong, or none: each that
- * comes out of the landing is what was sent, and without faults each does come out. */
+/* Units over AAL5, from one place or several, in packets of all sizes, with plans that are right,
+ * wrong, or none: each that comes out of the landing is what was sent, and without faults each does
+ * come out. */
 #include "../support/random.h"
+#include "../support/split.h"
 #include "../support/suite.h"
 #include "core/wire/wire.h"
 #include "transport/aal5/aal5_channel.h"
@@ -8,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ROUNDS = 300, UNITS = 24, ROOM = 20000, CALLS_MOST = 10000 };
+enum { ROUNDS = 300, UNITS = 24, ROOM = 20000, CALLS_MOST = 10000, PIECES = 20 };
 
 struct rig {
     int fd[2];
@@ -65,6 +67,10 @@ static void fill(uint64_t *random)
         rig->has_come[u] = false;
     }
     b->segment = usual + TRAILER_BYTES;
+    b->is_scattered = false;
+    for (uint32_t u = 0; u < UNITS && random_chance(random, 50); u++)
+        if (rig->length[u] > PIECES)
+            split_unit(b, u, 1 + (uint32_t)random_below(random, PIECES));
     rig->guess = 0;
 }
 
@@ -133,8 +139,7 @@ static void move(uint64_t *random, unsigned lies)
         struct burst rest = rig->burst;
         uint32_t taken;
         ck_assert_int_lt(calls, CALLS_MOST);
-        rest.datagrams -= sent;
-        memmove(rest.iov, &rest.iov[2 * sent], 2 * rest.datagrams * sizeof(rest.iov[0]));
+        split_rest(&rest, sent);
         enum channel_verdict verdict = channel_send(&rig->sender, &rest, &taken);
         ck_assert(verdict == CHANNEL_OK || verdict == CHANNEL_BLOCKED);
         sent += taken;

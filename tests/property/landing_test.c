@@ -1,5 +1,6 @@
 /* Random plans, bursts and moves against a model that copies everything out before it copies
- * anything in, and that knows of each byte where it landed. */
+ * anything in, and that knows of each byte where it landed. Some slots, and some targets, are
+ * several regions of memory. */
 #include "../support/random.h"
 #include "../support/scatter.h"
 #include "../support/suite.h"
@@ -30,6 +31,9 @@ static uint8_t expected[USER_BYTES];
 static uint8_t arrived[OPENINGS_MAX][LANDING_DATAGRAM];
 static struct spot spots[LANDING_DATAGRAM];
 static struct region slots[LANDING_UNITS];
+static uint32_t together[LANDING_UNITS + 1]; /* how many regions are one slot, at its first one */
+static struct pieces *tables[LANDING_MOVES];
+static uint32_t table_count;
 static struct region targets[REGIONS];
 static uint32_t slot_count, target_count, target_next, unit_most;
 
@@ -87,6 +91,19 @@ static uint32_t cut(struct region *region, uint32_t most)
     return count;
 }
 
+/* Offers the next regions as one slot: how many; 0: there is no room. */
+static uint32_t offer(uint32_t next, uint32_t until)
+{
+    struct iovec piece[LANDING_SLOT_PIECES];
+    uint32_t count = one_in(4) ? 1 + below(least(LANDING_SLOT_PIECES, until - next)) : 1;
+    for (uint32_t i = 0; i < count; i++)
+        piece[i] = (struct iovec){user + slots[next + i].first, slots[next + i].length};
+    together[next] = count;
+    bool is_offered = count > 1 ? landing_offer_pieces(&landing, piece, count)
+                                : landing_offer(&landing, piece[0].iov_base, slots[next].length);
+    return is_offered ? count : 0;
+}
+
 static void plan(void)
 {
     uint32_t openings = 1 + below(landing.max_openings);
@@ -99,9 +116,10 @@ static void plan(void)
                 landing_offer(&landing, NULL, below(unit_most + 1));
             if (one_in(50))
                 landing_offer(&landing, user, 0);
-            if (!landing_offer(&landing, user + slots[next].first, slots[next].length))
+            uint32_t offered = offer(next, until);
+            if (offered == 0)
                 break;
-            next++;
+            next += offered;
         }
         ck_assert(landing_seal(&landing));
         landing_check(&landing);
@@ -132,7 +150,12 @@ static void choose_targets(void)
 /* Mostly as many units as there are slots in the opening, of the size that they are for. */
 static void receive(uint32_t d)
 {
-    uint32_t planned = (uint32_t)landing.iov[landing.first[d]].iov_len + TRAILER_BYTES;
+    uint32_t planned = TRAILER_BYTES;
+    for (uint32_t i = landing.first[d]; i + 1 < landing.first[d + 1]; i++) {
+        planned += (uint32_t)landing.iov[i].iov_len;
+        if (landing.iov[i + 1].iov_len == TRAILER_BYTES)
+            break;
+    }
     uint32_t slots_here = (landing.first[d + 1] - landing.first[d]) / 2u;
     uint32_t segment = one_in(4) || planned > 9100 ? 1 + below(2 * unit_most) : planned;
     uint32_t count = segment * (one_in(4) ? 1 + below(60) : slots_here + below(2));
@@ -192,12 +215,55 @@ static void move_part(const struct segment *s, uint32_t at, uint32_t from, struc
         memcpy(expected + to.first, arrived[s->start.opening] + at + from, to.length);
 }
 
+/* A table of the next targets, as many as `bytes` reach. */
+static const struct pieces *take_pieces(uint32_t bytes)
+{
+    struct iovec piece[REGIONS];
+    uint32_t wanted = one_in(2) ? together[least(target_next, LANDING_UNITS)] : 2 + below(40);
+    uint32_t count = 0;
+    for (; count < wanted && target_next < target_count && bytes > 0; target_next++) {
+        struct region to = targets[target_next];
+        to.length = least(to.length, bytes);
+        piece[count++] = (struct iovec){user + to.first, to.length};
+        bytes -= to.length;
+    }
+    return tables[table_count++] = pieces_init(malloc(pieces_room(count)), piece, count);
+}
+
+/* Asks for a part of the segment that belongs to several regions; the model does it at once. */
+static uint32_t move_to_pieces(const struct segment *s, uint32_t at, uint32_t from, uint32_t data)
+{
+    const struct pieces *p = take_pieces(data - from);
+    const uint8_t *bytes = arrived[s->start.opening] + at + from;
+    uint32_t length = (uint32_t)p->bytes, moves = landing.moves;
+    bool is_moved = false;
+    if (p->count < 2)
+        return length;
+    for (uint32_t i = 0; i < length; i++) {
+        uint64_t run;
+        is_moved |= spots[at + from + i].byte != pieces_at(p, i, &run);
+    }
+    bool is_refused = is_moved && moves == LANDING_MOVES;
+    uint32_t got = landing_move_to_pieces(&landing, s, from, length, p, 0);
+    ck_assert_uint_eq(got, is_refused ? UINT32_MAX : is_moved ? length : 0);
+    ck_assert_uint_eq(landing.moves, moves + (is_moved && !is_refused));
+    for (uint32_t i = 0; i < p->count && !is_refused; i++)
+        memcpy(expected + (p->piece[i].at - user), bytes + p->piece[i].first,
+               p->piece[i + 1].first - p->piece[i].first);
+    return length;
+}
+
 /* Sends the segment's data to the next targets, mostly all of it to one. */
 static void move_segment(const struct segment *s, uint32_t at)
 {
     uint32_t data = s->bytes - least(s->bytes, TRAILER_BYTES);
     uint32_t from = one_in(10) ? below(data + 1) : 0;
     while (target_next < target_count) {
+        if (together[least(target_next, LANDING_UNITS)] > 1 ? !one_in(4) : one_in(20)) {
+            if (table_count < LANDING_MOVES && data > from)
+                from += move_to_pieces(s, at, from, data);
+            break;
+        }
         struct region to = targets[target_next++];
         uint32_t skipped = one_in(10) ? below(to.length) : 0;
         to.first += skipped;
@@ -237,6 +303,7 @@ static void play_round(void)
 {
     static const uint32_t scales[] = {8, 64, 300, 1500, 9000};
     unit_most = scales[below(5)];
+    memset(together, 0, sizeof together);
     slot_count = cut(slots, 1 + below(LANDING_UNITS));
     plan();
     choose_targets();
@@ -249,6 +316,8 @@ static void play_round(void)
     landing_move_all(&landing);
     ck_assert_mem_eq(user, expected, USER_BYTES);
     ck_assert_uint_eq(landing.moves, 0);
+    while (table_count > 0)
+        free(tables[--table_count]);
 }
 
 TEST(settle__any_plan_any_burst_any_moves, .is_random = true)

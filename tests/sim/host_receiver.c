@@ -143,7 +143,7 @@ static void make_buffer(struct host_receiver *h, struct entry *entry)
     entry->size = entry->was_offered ? size : setup_buffer_size(h->scene->setup, entry->index);
     if (entry->was_offered)
         expect_offer(h, entry, size);
-    shadow_init(&entry->shadow, entry->size, true);
+    shadow_init(&entry->shadow, entry->size, true, setup_cut(h->scene->setup, false, entry->index));
 }
 
 /* The user asks before it posts this buffer, and waits for the answer, though not for ever. True if
@@ -170,7 +170,7 @@ static bool is_answered(const struct host_receiver *h)
 static bool post_shown(struct host_receiver *h, struct entry *entry)
 {
     struct credit credit = {.size = entry->size, .user = entry};
-    if (!h->memory->is_here || !h->has_credit ||
+    if (!h->memory->is_here || !h->has_credit || entry->shadow.pieces != NULL ||
         chance_one_in(&h->scene->random, DECLINED_ONE_IN) ||
         !receiver_next_credit(h->core, WHOLE_RING_CREDIT, h->scene->now, &credit.in_session) ||
         !receiver_post_shown(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
@@ -179,6 +179,15 @@ static bool post_shown(struct host_receiver *h, struct entry *entry)
     if (whole_ring_show(h->memory, &credit))
         receiver_call(h->core);
     return true;
+}
+
+static bool post_buffer(struct host_receiver *h, struct entry *entry)
+{
+    const struct shadow *s = &entry->shadow;
+    instant now = h->scene->now;
+    return s->pieces != NULL
+               ? receiver_post_pieces(h->core, now, entry, s->pieces, s->size, &entry->number)
+               : receiver_post(h->core, now, entry, s->bytes, s->size, &entry->number);
 }
 
 static void post(struct host_receiver *h)
@@ -190,9 +199,7 @@ static void post(struct host_receiver *h)
         if (expects(h, entry) && !is_answered(h))
             return;
         make_buffer(h, entry);
-        if (!post_shown(h, entry) &&
-            !receiver_post(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
-                           &entry->number)) {
+        if (!post_shown(h, entry) && !post_buffer(h, entry)) {
             h->user.next_at = h->scene->now + MILLISECOND;
             return;
         }
@@ -257,8 +264,11 @@ static void expect_content(struct host_receiver *h, const struct entry *entry)
     scene_expect(h->scene, entry->length == sender->entry[sent].size,
                  "message %" PRIu32 " has %" PRIu64 " bytes of %" PRIu64, entry->index,
                  entry->length, sender->entry[sent].size);
-    scene_expect(h->scene, content_is(entry->shadow.bytes, entry->length, sent),
+    uint8_t *content = malloc(entry->length + 1);
+    shadow_read(&entry->shadow, 0, content, entry->length);
+    scene_expect(h->scene, content_is(content, entry->length, sent),
                  "message %" PRIu32 " has wrong bytes", entry->index);
+    free(content);
     scene_expect(h->scene, shadow_is_clean_behind(&entry->shadow, entry->length),
                  "something lies behind message %" PRIu32, entry->index);
 }
@@ -338,7 +348,7 @@ static void copy_later(struct host_receiver *h, const struct element *e,
     h->is_plan_out = h->is_copying = true;
     h->lands = h->scene->now + scene_some(h->scene, h->scene->setup->hold);
     h->copied = *e;
-    h->copied_to = place->buffer;
+    h->copied_to = place->user;
 }
 
 /* Meanwhile the user or the sender may have taken it back. */
@@ -347,8 +357,7 @@ static void copy(struct host_receiver *h)
     const struct element *e = whole_ring_next(h->memory), *copied = &h->copied;
     bool is_gone = e == NULL || e->number != copied->number || e->put_at != copied->put_at;
     struct whole_place place;
-    if (copied->size > 0)
-        memcpy(h->copied_to, copied->bytes, copied->size);
+    shadow_write(&h->copied_to->shadow, 0, copied->bytes, copied->size);
     receiver_whole_end(h->core);
     h->is_plan_out = h->is_copying = false;
     enum whole_use use = receiver_whole(h->core, copied->in_session, copied->size, &place);
@@ -364,8 +373,8 @@ static void land_whole(struct host_receiver *h, const struct element *e)
         copy_later(h, e, &place);
         return;
     }
-    if (use == WHOLE_LANDS && e->size > 0)
-        memcpy(place.buffer, e->bytes, e->size);
+    if (use == WHOLE_LANDS)
+        shadow_write(&((struct entry *)place.user)->shadow, 0, e->bytes, e->size);
     end_whole(h, use, &place, e->size, false);
 }
 

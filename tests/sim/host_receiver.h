@@ -33,13 +33,13 @@ struct host_receiver {
     uint64_t overflows; /* datagrams that found the socket full */
     uint64_t scattered; /* of the ring, from socket_first on, in the plan */
     bool is_plan_out;
-    instant lands;          /* when the plan is filled */
-    bool is_copying;        /* the plan is of a message that comes as a whole, */
-    struct element copied;  /* which is this one, */
-    uint8_t *copied_to;     /* and goes there */
-    uint32_t said;          /* session, as the core last said */
-    uint32_t session;       /* the same, once the ends of the one before are told */
-    uint32_t session_first; /* the message that is the session's first */
+    instant lands;           /* when the plan is filled */
+    bool is_copying;         /* the plan is of a message that comes as a whole, */
+    struct element copied;   /* which is this one, */
+    struct entry *copied_to; /* and goes there */
+    uint32_t said;           /* session, as the core last said */
+    uint32_t session;        /* the same, once the ends of the one before are told */
+    uint32_t session_first;  /* the message that is the session's first */
     uint32_t fini_next;
     uint32_t expected; /* the message that the sender was last asked about; NO_MESSAGE: none yet */
     uint64_t steps;

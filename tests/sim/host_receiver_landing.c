@@ -149,7 +149,7 @@ static void look_for(struct host_receiver *h, const struct parcel *parcel, bool 
     uint64_t offset = (uint64_t)t.unit * GRAIN;
     if (entry == NULL || t.length == 0 || offset + t.length > entry->size)
         return;
-    bool is_there = memcmp(entry->shadow.bytes + offset, parcel->bytes, t.length) == 0;
+    bool is_there = shadow_has(&entry->shadow, offset, parcel->bytes, t.length);
     if (scene_expect(h->scene, is_there || !was_taken,
                      "unit %" PRIu32 "/%" PRIu32 " is not in its place", t.message, t.unit) &&
         is_there)

@@ -158,8 +158,11 @@ static void make_message(struct host_sender *h, struct entry *entry)
     if (entry->shadow.block != NULL)
         return; /* the table was full before */
     entry->size = setup_message_size(h->scene->setup, entry->index);
-    shadow_init(&entry->shadow, entry->size, false);
-    content_fill(entry->shadow.bytes, entry->size, entry->index);
+    shadow_init(&entry->shadow, entry->size, false, setup_cut(h->scene->setup, true, entry->index));
+    uint8_t *content = malloc(entry->size + 1);
+    content_fill(content, entry->size, entry->index);
+    shadow_write(&entry->shadow, 0, content, entry->size);
+    free(content);
 }
 
 /* As a whole at once, if that is possible. */
@@ -167,8 +170,8 @@ static bool submit_whole(struct host_sender *h, struct entry *entry)
 {
     struct whole whole = {.user = entry, .buffer = entry->shadow.bytes, .size = entry->size};
     uint64_t posted;
-    if (!h->memory->is_here || whole.size > WHOLE_RING_MOST || !whole_ring_has_room(h->memory) ||
-        chance_one_in(&h->scene->random, UNITS_ONE_IN) ||
+    if (!h->memory->is_here || entry->shadow.pieces != NULL || whole.size > WHOLE_RING_MOST ||
+        !whole_ring_has_room(h->memory) || chance_one_in(&h->scene->random, UNITS_ONE_IN) ||
         !sender_next_whole(h->core, &whole, &posted))
         return false;
     if (posted == SENDER_UNKNOWN && !whole_ring_find_credit(h->memory, whole.in_session, &posted))
@@ -181,14 +184,21 @@ static bool submit_whole(struct host_sender *h, struct entry *entry)
     return true;
 }
 
+static bool submit_units(struct host_sender *h, struct entry *entry)
+{
+    const struct shadow *s = &entry->shadow;
+    instant now = h->scene->now;
+    return s->pieces != NULL
+               ? sender_submit_pieces(h->core, now, entry, s->pieces, s->size, &entry->number)
+               : sender_submit(h->core, now, entry, s->bytes, s->size, &entry->number);
+}
+
 static void submit(struct host_sender *h)
 {
     struct entry *entry;
     while ((entry = user_wants(&h->user)) != NULL) {
         make_message(h, entry);
-        if (!submit_whole(h, entry) &&
-            !sender_submit(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
-                           &entry->number)) {
+        if (!submit_whole(h, entry) && !submit_units(h, entry)) {
             h->user.next_at = h->scene->now + MILLISECOND;
             return;
         }

@@ -14,7 +14,7 @@ enum { TURNS_MOST = 10000 }; /* bursts at one instant: more is an endless loop *
 static uint32_t gather(const struct burst *burst, uint32_t i, uint8_t *bytes)
 {
     uint32_t size = 0;
-    for (uint32_t piece = 2 * i; piece < 2 * i + 2; piece++) {
+    for (uint32_t piece = burst_first(burst, i); piece < burst_first(burst, i + 1); piece++) {
         const struct iovec *iov = &burst->iov[piece];
         if (iov->iov_len > 0)
             memcpy(bytes + size, iov->iov_base, iov->iov_len);
@@ -27,10 +27,10 @@ static uint32_t gather(const struct burst *burst, uint32_t i, uint8_t *bytes)
 static void learn_pairing(struct host_sender *h, const struct burst *burst, uint32_t i)
 {
     struct unit_trailer t;
-    const struct iovec *data = &burst->iov[2 * i];
+    const struct iovec *data = &burst->iov[burst_first(burst, i)];
     if (burst->is_control || data->iov_len == 0)
         return;
-    if (unit_trailer_decode(burst->trailer[i], data->iov_len + TRAILER_BYTES, &t) != VERDICT_OK) {
+    if (unit_trailer_decode(burst->trailer[i], burst_datagram_bytes(burst, i), &t) != VERDICT_OK) {
         scene_expect(h->scene, false, "a unit's trailer is broken");
         return;
     }
@@ -133,13 +133,15 @@ static void expect_burst(struct host_sender *h, const struct burst *burst)
     uint32_t bytes = 0;
     scene_expect(h->scene, burst->datagrams > 0, "an empty burst");
     for (uint32_t i = 0; i < burst->datagrams; i++) {
-        uint32_t size = (uint32_t)(burst->iov[2 * i].iov_len + burst->iov[2 * i + 1].iov_len);
+        uint32_t size = burst_datagram_bytes(burst, i);
         bool is_last = i + 1 == burst->datagrams;
         bytes += size;
         scene_expect(h->scene, size == burst->segment || (is_last && size < burst->segment),
                      "datagram %" PRIu32 " of a burst has %" PRIu32 " bytes, not %" PRIu32, i, size,
                      burst->segment);
     }
+    scene_expect(h->scene, burst_first(burst, burst->datagrams) <= BURST_PIECES,
+                 "a burst has too many pieces");
     scene_expect(h->scene, bytes == burst->bytes, "a burst is wrong about its bytes");
     scene_expect(h->scene, bytes <= h->config.burst_bytes, "a burst is too long");
     scene_expect(h->scene, burst->datagrams <= h->config.burst_units, "a burst has too many units");

@@ -33,7 +33,7 @@ static const struct scenario *const tables[] = {
     scenarios_of_loss,   scenarios_of_order, scenarios_of_endings, scenarios_of_everything,
     scenarios_of_paths,  scenarios_of_mtu,   scenarios_of_shared,  scenarios_of_pauses,
     scenarios_of_floods, scenarios_of_cells, scenarios_of_keys,    scenarios_of_offload,
-    scenarios_of_moves};
+    scenarios_of_moves,  scenarios_of_pieces};
 enum { TABLES = sizeof(tables) / sizeof(tables[0]) };
 
 static void print_repeat(const struct options *options, const struct scenario *scenario,

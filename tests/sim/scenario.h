@@ -42,6 +42,7 @@ extern const struct scenario scenarios_of_cells[];
 extern const struct scenario scenarios_of_keys[];
 extern const struct scenario scenarios_of_offload[];
 extern const struct scenario scenarios_of_moves[];
+extern const struct scenario scenarios_of_pieces[];
 
 /* How many runs the scenario has when `seeds` are asked for. */
 uint32_t scenario_runs(const struct scenario *scenario, uint32_t seeds);

@@ -126,6 +126,12 @@ uint64_t setup_buffer_size(const struct setup *setup, uint64_t index)
     return size;
 }
 
+uint64_t setup_cut(const struct setup *setup, bool is_sender, uint64_t index)
+{
+    uint64_t random = chance_of(setup->seed + (is_sender ? 6 : 7), index);
+    return chance_one_in(&random, setup->cut_one_in) ? random | 1 : 0;
+}
+
 bool setup_expects(const struct setup *setup, uint64_t index)
 {
     uint64_t random = chance_of(setup->seed + 5, index);

@@ -75,6 +75,7 @@ struct setup {
     uint64_t size;
     uint32_t larger_one_in;  /* posted buffers are larger than the message */
     uint32_t smaller_one_in; /* or too small for it */
+    uint32_t cut_one_in;     /* messages, and buffers, lie in several pieces of memory; 0: none */
     uint32_t expect_one_in;  /* or the sender is asked first how large it is; 0: never */
     enum reading reading;
     uint32_t flights;         /* bursts that may be in the sending kernel at once, 1 or 2 */
@@ -113,6 +114,9 @@ void setup_keys(struct setup *setup, uint32_t epoch_bits);
 /* Bytes of message `index`, and of the buffer that is posted for it. */
 uint64_t setup_message_size(const struct setup *setup, uint64_t index);
 uint64_t setup_buffer_size(const struct setup *setup, uint64_t index);
+
+/* How the memory of message `index` is cut, at the sender or at the receiver (shadow.h); 0: not. */
+uint64_t setup_cut(const struct setup *setup, bool is_sender, uint64_t index);
 
 /* Does the receiver's user ask how large message `index` is, before it posts a buffer for it? */
 bool setup_expects(const struct setup *setup, uint64_t index);

@@ -62,8 +62,13 @@ void whole_ring_put(struct whole_ring *m, const struct whole *whole)
                           .in_session = whole->in_session,
                           .size = (uint32_t)whole->size,
                           .put_at = m->scene->now};
-    if (whole->size > 0)
-        memcpy(e->bytes, whole->buffer, whole->size);
+    uint8_t *to = e->bytes;
+    struct iovec piece;
+    for (uint32_t i = 0; pieces_of_memory(whole->pieces, whole->buffer, whole->size, i, &piece);
+         i++) {
+        memcpy(to, piece.iov_base, piece.iov_len);
+        to += piece.iov_len;
+    }
 }
 
 /* The sender is done with the oldest, and with those behind it that it had taken back before. */

@@ -96,7 +96,7 @@ static inline void shm_pair_close(struct shm_pair *n)
 static inline void shm_pair_fill(struct burst *b, uint64_t message, const uint8_t *from,
                                  uint32_t units, uint32_t data)
 {
-    b->is_control = false;
+    b->is_control = b->is_scattered = false;
     b->datagrams = units;
     b->segment = data + TRAILER_BYTES;
     b->bytes = units * b->segment;

@@ -103,17 +103,31 @@ bool opener_open(struct opener *o, struct seal_text *text)
 
 /* ---- sealing a burst ---- */
 
-static bool seal_unit(struct sealer *s, const struct iovec *pieces, uint8_t *out)
+/* The text in one place: where it lies, or, if that is several, copied to `out`. */
+static const uint8_t *gather(const struct iovec *pieces, uint32_t count, uint8_t *out)
 {
-    size_t bytes = pieces[0].iov_len;
+    uint8_t *to = out;
+    if (count == 1)
+        return pieces[0].iov_base;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(to, pieces[i].iov_base, pieces[i].iov_len);
+        to += pieces[i].iov_len;
+    }
+    return out;
+}
+
+/* Its `bytes` bytes of data, in so many pieces, and behind them its trailer. */
+static bool seal_unit(struct sealer *s, const struct iovec *pieces, uint32_t count, size_t bytes,
+                      uint8_t *out)
+{
     uint8_t *trailer = out + bytes + SEAL_TAG_BYTES;
-    memcpy(trailer, pieces[1].iov_base, TRAILER_BYTES);
+    memcpy(trailer, pieces[count].iov_base, TRAILER_BYTES);
     uint64_t number = number_expand(wire_get_u32(trailer + SEQ_AT), s->next);
     trailer[FLAGS_AT] |= seal_epoch_flags(number, s->epoch_bits);
     struct seal_text text = {.number = number,
                              .bound = trailer,
                              .bound_bytes = TRAILER_BYTES,
-                             .in = pieces[0].iov_base,
+                             .in = gather(pieces, count, out),
                              .bytes = bytes,
                              .out = out};
     return sealer_seal(s, &text);
@@ -141,9 +155,9 @@ static bool seal_control(struct sealer *s, const struct iovec *pieces, uint8_t *
 }
 
 /* The last 32 bytes stay a piece of their own. Only a probe and a unit have a first piece. */
-static void point(struct iovec *pieces, uint8_t *out, size_t bytes)
+static void point(struct iovec *pieces, bool has_first, uint8_t *out, size_t bytes)
 {
-    size_t first = pieces[0].iov_len > 0 ? bytes - TRAILER_BYTES : 0;
+    size_t first = has_first ? bytes - TRAILER_BYTES : 0;
     pieces[0] = (struct iovec){.iov_base = first > 0 ? out : NULL, .iov_len = first};
     pieces[1] = (struct iovec){.iov_base = out + first, .iov_len = bytes - first};
 }
@@ -155,13 +169,17 @@ bool keyring_seal(struct keyring *k, struct burst *burst, uint8_t *staging)
     bool is_sealed = true;
     CHECK(burst->bytes + burst->datagrams * (size_t)more <= SEAL_STAGING);
     for (uint32_t i = 0; i < burst->datagrams; i++) {
-        struct iovec *pieces = &burst->iov[2 * i];
-        size_t bytes = pieces[0].iov_len + pieces[1].iov_len + more;
-        is_sealed &= burst->is_control ? seal_control(&k->control_out, pieces, out)
-                                       : seal_unit(&k->units_out, pieces, out);
-        point(pieces, out, bytes);
-        out += bytes;
+        const struct iovec *pieces = &burst->iov[burst_first(burst, i)];
+        uint32_t count = burst_first(burst, i + 1) - burst_first(burst, i) - 1;
+        size_t bytes = burst_datagram_bytes(burst, i);
+        bool has_first = pieces[0].iov_len > 0;
+        is_sealed &= burst->is_control
+                         ? seal_control(&k->control_out, pieces, out)
+                         : seal_unit(&k->units_out, pieces, count, bytes - TRAILER_BYTES, out);
+        point(&burst->iov[2 * i], has_first, out, bytes + more); /* these are read already */
+        out += bytes + more;
     }
+    burst->is_scattered = false;
     burst->segment += more;
     burst->bytes += burst->datagrams * more;
     burst->is_flat = true;

@@ -121,7 +121,8 @@ static inline bool keyring_is_ready(const struct keyring *k)
 }
 
 /* Seals a burst into `staging`, SEAL_STAGING bytes, and points its pieces there, one behind the
- * other. Sizes are those that cross from now on. False if there is no key: then it is lost. */
+ * other. Data that lie in several pieces are copied there first. Sizes are those that cross from
+ * now on. False if there is no key: then it is lost. */
 bool keyring_seal(struct keyring *k, struct burst *burst, uint8_t *staging);
 
 /* What a sealed datagram is. */

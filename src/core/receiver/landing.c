@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-enum { LOOK_AHEAD = 65536 }; /* bytes */
+enum {
+    LOOK_AHEAD = 65536, /* bytes */
+    PAGE = 4096,        /* bytes that can all be written if one can: no page is smaller */
+};
 
 size_t landing_memory(uint32_t openings)
 {
@@ -18,6 +21,7 @@ void landing_init(struct landing *l, uint8_t *memory, uint32_t openings)
     CHECK(openings <= LANDING_OPENINGS);
     l->is_near = l->cannot_fault = l->is_present = false;
     l->is_writable = NULL;
+    l->slot_pieces = LANDING_SLOT_PIECES;
     l->max_openings = openings;
     l->spill = memory;
     l->bounce = memory + (size_t)openings * LANDING_SPILL;
@@ -32,6 +36,7 @@ void landing_begin(struct landing *l)
     l->received = 0;
     l->is_spoilt = false;
     l->units = 0;
+    l->pairs = 0;
     l->pieces = 0;
     l->spilled = 0;
     l->bounced = 0;
@@ -52,17 +57,33 @@ static uint8_t *spill_rest(const struct landing *l)
 
 bool landing_offer(struct landing *l, uint8_t *slot, uint32_t length)
 {
-    if (l->units == LANDING_UNITS || l->openings == l->max_openings)
+    if (l->pairs == LANDING_UNITS || l->openings == l->max_openings)
         return false;
+    l->pairs++;
     if (!slot) {
-        if (length > LANDING_SPILL - l->spilled)
+        if (length > LANDING_SPILL - l->spilled) {
+            l->pairs--;
             return false;
+        }
         slot = spill_rest(l);
         l->spilled += length;
     }
     if (length > 0)
         add_piece(l, slot, length);
     add_piece(l, l->trailer[l->units++], TRAILER_BYTES);
+    return true;
+}
+
+bool landing_offer_pieces(struct landing *l, const struct iovec *piece, uint32_t pieces)
+{
+    uint32_t pairs = (pieces + 2) / 2;
+    CHECK(pieces >= 1 && pieces <= LANDING_SLOT_PIECES);
+    if (pairs > LANDING_UNITS - l->pairs || l->openings == l->max_openings)
+        return false;
+    for (uint32_t i = 0; i < pieces; i++)
+        l->iov[l->pieces++] = piece[i];
+    add_piece(l, l->trailer[l->units++], TRAILER_BYTES);
+    l->pairs += pairs;
     return true;
 }
 
@@ -164,14 +185,25 @@ static bool next_as_planned(const struct landing *l, struct landing_walk *walk,
     return true;
 }
 
+/* Would so many bytes of data fill a slot of several pieces, and a trailer its scratch? */
+__attribute__((cold)) static bool fills_pieces(const struct landing *l, const struct iovec *piece,
+                                               uint32_t data)
+{
+    for (; data > 0 && piece->iov_len <= data && !landing_is_scratch(l, piece); piece++)
+        data -= (uint32_t)piece->iov_len;
+    return data == 0 && landing_is_scratch(l, piece);
+}
+
 /* Would so many bytes of data, and a trailer behind them, fill a slot and its scratch? Without data
  * only the scratch. */
 static bool fills_slot(const struct landing *l, const struct landing_walk *walk, uint32_t data)
 {
     const struct iovec *piece = &l->iov[walk->piece];
-    const uint8_t *scratch = data > 0 ? piece[1].iov_base : piece[0].iov_base;
-    uintptr_t at = (uintptr_t)scratch - (uintptr_t)l->trailer;
-    return walk->within == 0 && (data == 0 || piece[0].iov_len == data) && at < sizeof l->trailer;
+    if (walk->within != 0)
+        return false;
+    if (data == 0 || piece[0].iov_len == data)
+        return landing_is_scratch(l, &piece[data > 0]);
+    return piece[0].iov_len < data && fills_pieces(l, piece, data);
 }
 
 bool landing_next(const struct landing *l, struct landing_walk *walk, struct segment *segment)
@@ -232,6 +264,69 @@ uint32_t landing_move(struct landing *l, const struct segment *segment, uint32_t
     return moved;
 }
 
+/* Do these bytes of the segment lie where they belong, in several pieces? */
+static bool lies_in_pieces(const struct landing *l, const struct segment *segment, uint32_t from,
+                           uint32_t length, const struct pieces *pieces, uint64_t offset)
+{
+    struct landing_walk walk = segment->start;
+    if (segment->is_contiguous)
+        return false;
+    walk_step(l, &walk, from);
+    while (length > 0) {
+        uint64_t there;
+        const uint8_t *to = pieces_at(pieces, offset, &there);
+        uint32_t run = (uint32_t)lesser(walk_run(l, &walk, length), there);
+        if (walk_byte(l, &walk) != to)
+            return false;
+        walk_step(l, &walk, run);
+        offset += run;
+        length -= run;
+    }
+    return true;
+}
+
+/* Does it lie in spill or bounce? No move leads there. */
+static bool is_own(const struct landing *l, const uint8_t *from)
+{
+    return (uintptr_t)from - (uintptr_t)l->spill < landing_memory(l->max_openings);
+}
+
+/* Copies these bytes of the segment to bounce, where there is room. */
+static const uint8_t *keep(struct landing *l, const struct segment *segment, uint32_t from,
+                           uint32_t length)
+{
+    struct landing_walk walk = segment->start;
+    uint8_t *kept = l->bounce + l->bounced;
+    l->bounced += length;
+    if (segment->is_contiguous)
+        return memcpy(kept, segment->data + from, length);
+    walk_step(l, &walk, from);
+    for (uint32_t done = 0, run; done < length; done += run) {
+        run = walk_run(l, &walk, length - done);
+        memcpy(kept + done, walk_byte(l, &walk), run);
+        walk_step(l, &walk, run);
+    }
+    return kept;
+}
+
+uint32_t landing_move_to_pieces(struct landing *l, const struct segment *segment, uint32_t from,
+                                uint32_t length, const struct pieces *pieces, uint64_t offset)
+{
+    CHECK((uint64_t)from + length <= data_bytes(segment->bytes));
+    if (lies_in_pieces(l, segment, from, length, pieces, offset))
+        return 0;
+    bool stays = segment->is_contiguous && is_own(l, segment->data);
+    if (l->moves == LANDING_MOVES ||
+        (!stays && length > l->max_openings * LANDING_DATAGRAM - l->bounced))
+        return UINT32_MAX;
+    l->move[l->moves++] =
+        (struct landing_move){.pieces = pieces,
+                              .offset = offset,
+                              .from = stays ? segment->data + from : keep(l, segment, from, length),
+                              .length = length};
+    return length;
+}
+
 uint32_t landing_list(const struct landing *l, const struct segment *segment,
                       struct iovec pieces[LANDING_IOV])
 {
@@ -289,7 +384,8 @@ bool landing_may_write(struct landing *l, uint8_t *to, uint64_t bytes, uint64_t 
         if (!l->is_writable(to, ahead))
             return false;
     }
-    l->writable = (struct iovec){to, ahead};
+    size_t before = (uintptr_t)to % PAGE;
+    l->writable = (struct iovec){to - before, (before + ahead + PAGE - 1) / PAGE * PAGE};
     return true;
 }
 
@@ -402,6 +498,7 @@ static struct landing_move *wait_with(struct landing *l, struct landing_move *m)
 static void move_one(struct landing *l, struct landing_move *m)
 {
     struct landing_move *waiting[LANDING_MOVES]; /* each for the one above it */
+    uint32_t bounced = l->bounced;
     uint32_t depth = 0;
     waiting[depth++] = wait_with(l, m);
     while (depth > 0) {
@@ -416,7 +513,7 @@ static void move_one(struct landing *l, struct landing_move *m)
             waiting[depth++] = wait_with(l, other);
         }
     }
-    l->bounced = 0; /* what was stashed was waiting, and is done */
+    l->bounced = bounced; /* what was stashed was waiting, and is done */
 }
 
 void landing_move_all(struct landing *l)
@@ -425,10 +522,16 @@ void landing_move_all(struct landing *l)
     for (uint32_t i = 1; i < l->moves; i++)
         CHECK(address(l->move[i - 1].from) + l->move[i - 1].length <= address(l->move[i].from));
     for (uint32_t i = 0; i < l->moves; i++) {
-        if (l->move[i].state != MOVE_DONE)
+        if (l->move[i].state != MOVE_DONE && l->move[i].pieces == NULL)
             move_one(l, &l->move[i]);
     }
+    for (uint32_t i = 0; i < l->moves; i++) {
+        const struct landing_move *m = &l->move[i];
+        if (m->pieces != NULL)
+            pieces_write(m->pieces, m->offset, m->from, m->length);
+    }
     l->moves = 0;
+    l->bounced = 0;
 }
 
 /* ---- landing check ---- */
@@ -470,7 +573,8 @@ static void check_openings(const struct landing *l)
         check_opening(l, d);
     CHECK(l->first[l->openings] <= l->pieces);
     CHECK(l->pieces <= LANDING_IOV);
-    CHECK(l->units <= LANDING_UNITS);
+    CHECK(l->units <= l->pairs);
+    CHECK(l->pairs <= LANDING_UNITS);
 }
 
 /* I4 and I5. */
@@ -482,7 +586,7 @@ static void check_moves(const struct landing *l)
         CHECK(a->length > 0);
         CHECK(a->state == MOVE_ASKED);
         for (const struct landing_move *b = a + 1; b < l->move + l->moves; b++) {
-            CHECK(is_apart(a->to, a->length, b->to, b->length));
+            CHECK(a->to == NULL || b->to == NULL || is_apart(a->to, a->length, b->to, b->length));
             CHECK(is_apart(a->from, a->length, b->from, b->length));
         }
     }

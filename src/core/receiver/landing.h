@@ -14,6 +14,10 @@
  * Otherwise the caller asks for moves, and `landing_move_all` does them all at once: sources and
  * targets may overlap in any way, cycles included.
  *
+ * A slot may be several pieces of memory, if a message lies in such. What was to lie in several
+ * pieces and does not is copied to `bounce` when its move is asked for, unless it lies in the
+ * landing's own memory, and from there to the pieces when all other moves are done.
+ *
  * I1  no two pieces of a landing overlap.
  * I2  opening d owns iov[first[d]] .. iov[first[d + 1] - 1]; its last piece is spill.
  * I3  the pieces of an opening hold at least LANDING_DATAGRAM bytes, more than any datagram has:
@@ -26,6 +30,7 @@
 #ifndef ZCRP_CORE_LANDING_H
 #define ZCRP_CORE_LANDING_H
 
+#include "core/adt/pieces.h"
 #include "core/wire/datagram.h"
 
 #include <sys/uio.h>
@@ -37,6 +42,7 @@ enum {
     LANDING_DATAGRAM = 65536,          /* room for any datagram or burst, and a byte more */
     LANDING_MOVES = 4 * LANDING_UNITS, /* contiguous pieces to move */
     LANDING_SPILL = LANDING_DATAGRAM,  /* spill bytes per opening */
+    LANDING_SLOT_PIECES = 16,          /* pieces of memory in one slot */
 };
 
 /* Explicit congestion notification (RFC 3168, 5). */
@@ -52,13 +58,15 @@ enum landing_move_state {
     MOVE_DONE,
 };
 
-/* One contiguous copy that is still to be done. */
+/* One copy of contiguous bytes that is still to be done. */
 struct landing_move {
-    uint8_t *to;
-    const uint8_t *from;  /* where it landed */
-    const uint8_t *stash; /* its copy in bounce, or NULL; then `from` may be overwritten */
-    uint32_t length;      /* bytes, not 0 */
-    uint32_t obstacle;    /* index of the next move that may be in its way */
+    uint8_t *to;                 /* NULL: to several pieces, */
+    const struct pieces *pieces; /* these, */
+    uint64_t offset;             /* from this byte of them on */
+    const uint8_t *from;         /* where it landed, or its copy in bounce */
+    const uint8_t *stash;        /* its copy in bounce, or NULL; then `from` may be overwritten */
+    uint32_t length;             /* bytes, not 0 */
+    uint32_t obstacle;           /* index of the next move that may be in its way */
     enum landing_move_state state;
 };
 
@@ -110,8 +118,13 @@ struct landing {
         uint32_t openings, pairs;
     } plan;
 
+    /* Pieces that a slot may have, 1 to LANDING_SLOT_PIECES: the channel takes no more. Set before
+     * each plan, if it is not as landing_init leaves it: at the most. */
+    uint32_t slot_pieces;
+
     /* Its own. */
-    uint32_t units;   /* pairs offered so far */
+    uint32_t units;   /* slots offered so far, and their scratch */
+    uint32_t pairs;   /* of pieces that these take, at most LANDING_UNITS */
     uint32_t pieces;  /* of iov in use, with the opening that is being planned */
     uint32_t spilled; /* bytes of that opening's spill that were given to slots of NULL */
     uint32_t max_openings;
@@ -138,7 +151,8 @@ struct segment {
     uint8_t tail[TRAILER_BYTES]; /* its last 32 bytes; of a shorter one all, behind zeros */
     const uint8_t *data;         /* where its first byte landed */
     bool is_contiguous;          /* all but the last 32 bytes landed in one piece from there */
-    bool is_as_planned;          /* these fill a slot, and the last 32 lie in scratch */
+    bool is_as_planned;          /* these fill a slot, of one piece or several, and the last 32 lie
+                                    in scratch */
     uint8_t ecn;                 /* enum landing_ecn */
     struct landing_walk start;
 };
@@ -159,10 +173,13 @@ void landing_begin(struct landing *l);
  * or `slot` is NULL and less than `length` bytes of the opening's spill are left. */
 bool landing_offer(struct landing *l, uint8_t *slot, uint32_t length);
 
+/* The same with a slot of 1 to LANDING_SLOT_PIECES pieces (CHECKed), none of them empty. */
+bool landing_offer_pieces(struct landing *l, const struct iovec *piece, uint32_t pieces);
+
 /* How many more pairs find room in the opening that is being planned. */
 static inline uint32_t landing_room(const struct landing *l)
 {
-    return l->openings == l->max_openings ? 0 : LANDING_UNITS - l->units;
+    return l->openings == l->max_openings ? 0 : LANDING_UNITS - l->pairs;
 }
 
 /* As landing_offer of a slot that has bytes, where there is room for it. */
@@ -172,6 +189,7 @@ static inline void landing_add(struct landing *l, uint8_t *slot, uint32_t length
     l->iov[l->pieces + 1] =
         (struct iovec){.iov_base = l->trailer[l->units++], .iov_len = TRAILER_BYTES};
     l->pieces += 2;
+    l->pairs++;
 }
 
 /* Adds up to `count` pairs for slots that follow on each other, each of `length` bytes, not 0
@@ -181,6 +199,12 @@ uint32_t landing_offer_row(struct landing *l, uint8_t *slot, uint32_t length, ui
 /* Ends the opening with its spill, so that any datagram fits. False (nothing added) when there
  * are max_openings already. An opening without pairs is one: all of it goes to spill. */
 bool landing_seal(struct landing *l);
+
+/* Is the piece scratch, where a trailer is to come? Else it is the user's memory. */
+static inline bool landing_is_scratch(const struct landing *l, const struct iovec *piece)
+{
+    return (uintptr_t)piece->iov_base - (uintptr_t)l->trailer < sizeof l->trailer;
+}
 
 /* The pair of pieces that the next segment fills just as it was planned, if it is a datagram of
  * `size` bytes in a burst of such, has data, and fills one; else NULL. landing_skip_pair goes on
@@ -192,7 +216,7 @@ static inline const struct iovec *landing_pair(const struct landing *l,
     bool fills = walk->opening < l->received && l->segment[walk->opening] == size &&
                  size > TRAILER_BYTES && (uint64_t)walk->at + size <= l->bytes[walk->opening] &&
                  walk->within == 0 && walk->piece + 1 < l->first[walk->opening + 1] &&
-                 pair[0].iov_len == size - TRAILER_BYTES && pair[1].iov_len == TRAILER_BYTES;
+                 pair[0].iov_len == size - TRAILER_BYTES && landing_is_scratch(l, &pair[1]);
     return fills ? pair : NULL;
 }
 
@@ -224,6 +248,12 @@ size_t landing_mail_next(const struct landing_mail *mail, size_t *at, const uint
  * refused). */
 uint32_t landing_move(struct landing *l, const struct segment *segment, uint32_t from,
                       uint32_t length, uint8_t *to);
+
+/* The same to bytes [offset, offset + length) of memory in several pieces, where these lie in more
+ * than one. What lies there already costs nothing, if all of it does. UINT32_MAX also if bounce is
+ * full. */
+uint32_t landing_move_to_pieces(struct landing *l, const struct segment *segment, uint32_t from,
+                                uint32_t length, const struct pieces *pieces, uint64_t offset);
 
 /* May `bytes` be written at `to`? Asks for up to 64 KiB of the `room` that there is behind it, so
  * that what follows need not be asked for. */

@@ -127,7 +127,11 @@ bool messages_in_have_begun(struct messages_in *m)
 static void wipe(const struct message_in *message)
 {
     uint64_t end = message->scribbled < message->size ? message->scribbled : message->size;
-    if (message->outcome == OUTCOME_OK && end > message->length)
+    if (message->outcome != OUTCOME_OK || end <= message->length)
+        return;
+    if (message->pieces != NULL)
+        pieces_clear(message->pieces, message->length, end);
+    else
         memset(message->buffer + message->length, 0, end - message->length);
 }
 

@@ -16,6 +16,7 @@
 #define ZCRP_CORE_MESSAGES_IN_H
 
 #include "core/adt/missing.h"
+#include "core/adt/pieces.h"
 #include "core/outcome.h"
 
 enum message_in_state {
@@ -28,8 +29,9 @@ enum message_in_state {
 struct message_in {
     uint64_t number;
     void *user;
-    uint8_t *buffer;
-    uint64_t size;      /* of the buffer, as posted */
+    uint8_t *buffer;             /* meaningless if there are */
+    const struct pieces *pieces; /* NULL: it lies in one place; none overlap */
+    uint64_t size;               /* of the buffer, as posted */
     uint64_t length;    /* of the message; meaningful once is_length_known, or it is TOO_LARGE */
     uint64_t offered;   /* the channel was pointed at bytes below, */
     uint64_t scribbled; /* and below this something landed that was not accepted there */
@@ -65,6 +67,27 @@ static inline struct message_in *messages_in_find(struct messages_in *m, uint64_
         return NULL;
     struct message_in *message = &m->ring[number & (m->ring_table.size - 1)];
     return message->state == MESSAGE_IN_FREE ? NULL : message;
+}
+
+/* Where byte `offset` of a message belongs whose event was not taken, and how many bytes of its
+ * memory follow on it there. */
+static inline uint8_t *message_in_at(const struct message_in *message, uint64_t offset,
+                                     uint64_t *run)
+{
+    if (message->pieces != NULL)
+        return pieces_at(message->pieces, offset, run);
+    *run = message->size - offset;
+    return message->buffer + offset;
+}
+
+/* Which byte of a message whose event was not taken belongs there? False: none of it. */
+static inline bool message_in_find(const struct message_in *message, const uint8_t *at,
+                                   uint64_t *offset)
+{
+    if (message->pieces != NULL)
+        return pieces_find(message->pieces, at, offset) && *offset < message->size;
+    *offset = (uintptr_t)at - (uintptr_t)message->buffer;
+    return *offset < message->size;
 }
 
 /* Adds a POSTED message under number `next`; NULL when the table or the pool is full. */

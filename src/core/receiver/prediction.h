@@ -60,7 +60,7 @@ static inline struct message_in *prediction_whole(const struct prediction *walk,
 {
     struct message_in *message = messages_in_find(messages, walk->message);
     bool is_whole = message != NULL && message->state == MESSAGE_IN_POSTED &&
-                    message->missing.bytes == message->size &&
+                    message->pieces == NULL && message->missing.bytes == message->size &&
                     prediction_end(walk, message) == unit && unit > 0 && unit <= walk->unit;
     return is_whole ? message : NULL;
 }

@@ -90,6 +90,17 @@ bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer,
     return true;
 }
 
+bool receiver_post_pieces(struct receiver *r, instant now, void *user, const struct pieces *pieces,
+                          uint64_t size, uint64_t *number)
+{
+    CHECK(size <= pieces->bytes);
+    CHECK(!pieces->overlaps);
+    if (!receiver_post(r, now, user, NULL, size, number))
+        return false;
+    messages_in_find(&r->messages, *number)->pieces = pieces;
+    return true;
+}
+
 static bool withdraw(struct receiver *r, uint64_t number, enum outcome outcome)
 {
     struct message_in *message = messages_in_find(&r->messages, number);
@@ -116,12 +127,11 @@ struct interval receiver_planned(const struct receiver *r)
     return r->planned;
 }
 
-struct iovec receiver_buffer(struct receiver *r, uint64_t number)
+bool receiver_piece(struct receiver *r, uint64_t number, uint32_t i, struct iovec *piece)
 {
     const struct message_in *message = messages_in_find(&r->messages, number);
     bool is_posted = message != NULL && message->state == MESSAGE_IN_POSTED;
-    return (struct iovec){.iov_base = is_posted ? message->buffer : NULL,
-                          .iov_len = is_posted ? message->size : 0};
+    return is_posted && pieces_of_memory(message->pieces, message->buffer, message->size, i, piece);
 }
 
 bool receiver_event(struct receiver *r, struct event *event)

@@ -17,6 +17,7 @@
 #define ZCRP_CORE_RECEIVER_H
 
 #include "core/adt/arena.h"
+#include "core/adt/pieces.h"
 #include "core/instant.h"
 #include "core/keys/seal.h"
 #include "core/outcome.h"
@@ -85,6 +86,11 @@ bool receiver_times_post(const struct receiver *r);
 bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer, uint64_t size,
                    uint64_t *number);
 
+/* The same of a buffer that is the first `size` bytes of these pieces, which are borrowed likewise,
+ * with their table. They do not overlap (CHECKed). */
+bool receiver_post_pieces(struct receiver *r, instant now, void *user, const struct pieces *pieces,
+                          uint64_t size, uint64_t *number);
+
 /* Cancels a message; its event follows, after landed if a plan is out. False if it is over. */
 bool receiver_cancel(struct receiver *r, instant now, uint64_t number);
 
@@ -95,8 +101,9 @@ bool receiver_fault(struct receiver *r, uint64_t number);
  * last; both 0 if it points at none. */
 struct interval receiver_planned(const struct receiver *r);
 
-/* The buffer of a message that is posted; {NULL, 0} if there is none. */
-struct iovec receiver_buffer(struct receiver *r, uint64_t number);
+/* Piece i of the buffer of a message that is posted; there is one if it lies in one place. False:
+ * there are no more, or no such message is posted. */
+bool receiver_piece(struct receiver *r, uint64_t number, uint32_t i, struct iovec *piece);
 
 /* Plans where the next datagrams go: up to `openings` openings of up to `pairs` units each, fewer
  * where units did not land in place lately. The plan is out until landed. */
@@ -199,6 +206,7 @@ struct whole_place {
     uint64_t number; /* this machine's */
     void *user;
     uint8_t *buffer;
+    const struct pieces *pieces; /* NULL: it lies in the buffer */
 };
 
 /* One has come, of `size` bytes, by its number in the session. The place is good only for one that

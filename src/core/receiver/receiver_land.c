@@ -5,6 +5,35 @@
 
 /* ---- a row of units ---- */
 
+/* May this part of the message be written? */
+__attribute__((cold)) static bool may_write(struct landing *landing,
+                                            const struct message_in *message, struct interval part)
+{
+    while (part.first < part.last) {
+        uint64_t run;
+        uint8_t *to = message_in_at(message, part.first, &run);
+        uint64_t bytes = lesser(run, part.last - part.first);
+        if (!landing_may_write(landing, to, bytes, run))
+            return false;
+        part.first += bytes;
+    }
+    return true;
+}
+
+/* The same as landing_move, to a message that lies in several pieces. */
+__attribute__((cold)) static uint32_t move_to_pieces(struct landing *landing,
+                                                     const struct arrival *a, uint32_t from,
+                                                     struct interval part)
+{
+    uint32_t length = (uint32_t)(part.last - part.first);
+    uint64_t run;
+    uint8_t *to = message_in_at(a->message, part.first, &run);
+    if (length <= run)
+        return landing_move(landing, a->segment, from, length, to);
+    return landing_move_to_pieces(landing, a->segment, from, length, a->message->pieces,
+                                  part.first);
+}
+
 /* Asks for the move of this part of the row. Its bytes; UINT32_MAX: a table is full, or it cannot
  * be moved there, and then its message has failed. */
 static uint32_t bring(struct receiver *r, struct landing *landing, const struct arrival *a,
@@ -13,11 +42,12 @@ static uint32_t bring(struct receiver *r, struct landing *landing, const struct 
     uint32_t moves = landing->moves;
     if (a->segment == NULL)
         return 0;
-    uint8_t *to = a->message->buffer + part.first;
-    uint32_t bytes = landing_move(landing, a->segment, (uint32_t)(part.first - a->range.first),
-                                  (uint32_t)(part.last - part.first), to);
-    if (bytes == 0 || bytes == UINT32_MAX ||
-        landing_may_write(landing, to, part.last - part.first, a->message->size - part.first))
+    uint32_t from = (uint32_t)(part.first - a->range.first);
+    uint32_t bytes = a->message->pieces == NULL ? landing_move(landing, a->segment, from,
+                                                               (uint32_t)(part.last - part.first),
+                                                               a->message->buffer + part.first)
+                                                : move_to_pieces(landing, a, from, part);
+    if (bytes == 0 || bytes == UINT32_MAX || may_write(landing, a->message, part))
         return bytes;
     landing_take_back(landing, moves);
     (void)receiver_fault(r, a->number);
@@ -206,14 +236,16 @@ static struct message_in *message_of_row(struct receiver *r, const struct arriva
                                          uint32_t *most)
 {
     struct message_in *message = messages_in_find(&r->messages, a->number);
+    uint64_t run;
     if (message == NULL || message->state != MESSAGE_IN_POSTED ||
-        a->segment->data != message->buffer + a->range.first)
+        a->segment->data != message_in_at(message, a->range.first, &run))
         return NULL;
     struct interval rest = missing_next(&r->messages.missing, &message->missing, a->range.first);
-    if (rest.first != a->range.first || rest.last <= a->range.last)
+    if (rest.first != a->range.first || rest.last <= a->range.last ||
+        run < a->range.last - a->range.first)
         return NULL;
-    *most =
-        1 + (uint32_t)lesser((rest.last - a->range.last - 1) / a->trailer->length, LANDING_UNITS);
+    uint64_t behind = lesser(rest.last - 1, a->range.first + run) - a->range.last;
+    *most = 1 + (uint32_t)lesser(behind / a->trailer->length, LANDING_UNITS);
     return message;
 }
 
@@ -231,7 +263,7 @@ bool receiver_row_open(struct receiver *r, struct landing_row *row, const struct
     if (row->a.message == NULL)
         return false;
     row->trailer = *a->trailer;
-    row->place = row->a.message->buffer + a->range.last;
+    row->place = (uint8_t *)a->segment->data + a->trailer->length;
     row->bytes = a->segment->bytes;
     row->marks = a->segment->ecn == LANDING_ECN_CONGESTED;
     return true;

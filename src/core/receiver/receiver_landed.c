@@ -11,8 +11,8 @@ static void scribble(struct receiver *r, const uint8_t *from, size_t bytes)
 {
     for (uint64_t number = r->planned.first; number < r->planned.last; number++) {
         struct message_in *message = messages_in_find(&r->messages, number);
-        uintptr_t at = message == NULL ? 0 : (uintptr_t)from - (uintptr_t)message->buffer;
-        if (message == NULL || at >= message->size)
+        uint64_t at;
+        if (message == NULL || message->is_told || !message_in_find(message, from, &at))
             continue;
         if (at + bytes > message->scribbled)
             message->scribbled = at + bytes;

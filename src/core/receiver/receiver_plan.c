@@ -24,12 +24,27 @@ static void fill_room(struct room *room, uint32_t length, uint32_t units)
     room->pairs = length < room->unit ? 0 : room->pairs - units;
 }
 
+/* A slot for `length` bytes of the stretch's message, which may lie in several pieces. In more than
+ * the landing takes they come down beside it, and are moved. */
+static bool offer_slot(struct landing *landing, const struct message_in *message, uint64_t offset,
+                       uint32_t length)
+{
+    struct iovec piece[LANDING_SLOT_PIECES];
+    uint32_t pieces = 0;
+    if (length > 0 && message->pieces != NULL)
+        pieces = pieces_list(message->pieces, offset, offset + length, piece, landing->slot_pieces);
+    if (pieces > 0)
+        return landing_offer_pieces(landing, piece, pieces);
+    bool has_slot = length > 0 && message->pieces == NULL;
+    return landing_offer(landing, has_slot ? message->buffer + offset : NULL, length);
+}
+
 /* Offers the full units that the stretch begins with. Returns the bytes of them. */
 static uint64_t offer_full(struct landing *landing, const struct stretch *stretch,
                            struct room *room)
 {
     uint32_t unit = stretch->unit;
-    if (stretch->length == 0 || stretch->length < unit)
+    if (stretch->length == 0 || stretch->length < unit || stretch->message->pieces != NULL)
         return 0;
     room->unit = room->unit == UINT32_MAX ? unit : room->unit;
     if (unit != room->unit)
@@ -53,9 +68,9 @@ static uint64_t offer(struct landing *landing, const struct stretch *stretch, st
     do {
         uint64_t left = stretch->length - offered;
         uint32_t length = left < stretch->unit ? (uint32_t)left : stretch->unit;
-        uint8_t *slot = length == 0 ? NULL : stretch->message->buffer + stretch->offset + offered;
+        uint64_t offset = stretch->offset + offered;
         room->unit = room->unit == UINT32_MAX ? length : room->unit;
-        if (!has_room(room, length) || !landing_offer(landing, slot, length)) {
+        if (!has_room(room, length) || !offer_slot(landing, stretch->message, offset, length)) {
             room->pairs = 0;
             break;
         }

@@ -8,7 +8,8 @@ static struct message_in *message_at(struct receiver *r, const struct landing_ru
     struct message_in *message = messages_in_find(&r->messages, run->number);
     bool is_there = message != NULL && message->state == MESSAGE_IN_POSTED &&
                     !message->is_length_known && message->missing.bytes == message->size &&
-                    run->length <= message->size && data == message->buffer;
+                    run->length <= message->size && message->pieces == NULL &&
+                    data == message->buffer;
     return is_there ? message : NULL;
 }
 

@@ -27,9 +27,9 @@ static const uint8_t *in_one_piece(const struct landing *landing, const struct s
     return scratch;
 }
 
-/* Where the data of this unit belongs, if all of it is missing there; else NULL. A forged unit may
- * be opened there, too: then it is not believed, and what it left is gone before anybody sees it.
- */
+/* Where the data of this unit belongs, if all of it is missing there, and lies in one piece; else
+ * NULL. A forged unit may be opened there, too: then it is not believed, and what it left is gone
+ * before anybody sees it. */
 static uint8_t *place_of_data(struct receiver *r, struct arrival *a)
 {
     struct message_in *message = messages_in_find(&r->messages, a->number);
@@ -39,7 +39,11 @@ static uint8_t *place_of_data(struct receiver *r, struct arrival *a)
         return NULL;
     struct interval part = missing_next(&r->messages.missing, &message->missing, a->range.first);
     bool is_missing = part.first <= a->range.first && a->range.last <= part.last;
-    return is_missing && a->range.first < a->range.last ? message->buffer + a->range.first : NULL;
+    if (!is_missing || a->range.first >= a->range.last)
+        return NULL;
+    uint64_t run;
+    uint8_t *at = message_in_at(message, a->range.first, &run);
+    return a->range.last - a->range.first <= run ? at : NULL;
 }
 
 /* ---- looking ---- */

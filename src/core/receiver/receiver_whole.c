@@ -26,8 +26,10 @@ enum whole_use receiver_whole(struct receiver *r, uint64_t in_session, uint64_t 
     }
     if (!may_land(message, size))
         return WHOLE_DECLINED;
-    *place =
-        (struct whole_place){.number = number, .user = message->user, .buffer = message->buffer};
+    *place = (struct whole_place){.number = number,
+                                  .user = message->user,
+                                  .buffer = message->buffer,
+                                  .pieces = message->pieces};
     return WHOLE_LANDS;
 }
 

@@ -21,6 +21,7 @@
 #ifndef ZCRP_CORE_MESSAGES_OUT_H
 #define ZCRP_CORE_MESSAGES_OUT_H
 
+#include "core/adt/pieces.h"
 #include "core/adt/table.h"
 #include "core/outcome.h"
 
@@ -37,7 +38,8 @@ enum message_out_state {
 struct message_out {
     uint64_t number;
     void *user;
-    const uint8_t *buffer;
+    const uint8_t *buffer;       /* meaningless if there are */
+    const struct pieces *pieces; /* NULL: it lies in one place */
     uint64_t size;
     uint64_t cut;       /* bytes cut into units so far */
     uint32_t units_out; /* how many units are in transit or to be repeated: of data while LIVE, of
@@ -81,6 +83,17 @@ void messages_out_init(struct messages_out *m, struct table ring, struct table p
 
 /* The message with this number, or NULL if it is over or not yet there. O(1). */
 struct message_out *messages_out_find(struct messages_out *m, uint64_t number);
+
+/* Where byte `offset` of a message lies that is not over, and how many bytes of its memory follow
+ * on it there. */
+static inline const uint8_t *message_out_at(const struct message_out *message, uint64_t offset,
+                                            uint64_t *run)
+{
+    if (message->pieces != NULL)
+        return pieces_at(message->pieces, offset, run);
+    *run = message->size - offset;
+    return message->buffer + offset;
+}
 
 /* The message that a unit of it counts in: VOID if the unit says so, else LIVE. NULL if that is
  * over, or was cancelled meanwhile. O(1). */

@@ -126,6 +126,18 @@ bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buf
     return true;
 }
 
+bool sender_submit_pieces(struct sender *s, instant now, void *user, const struct pieces *pieces,
+                          uint64_t size, uint64_t *number)
+{
+    CHECK(size <= pieces->bytes);
+    if (!sender_submit(s, now, user, NULL, size, number))
+        return false;
+    struct message_out *message = messages_out_find(&s->messages, *number);
+    if (message != NULL)
+        message->pieces = pieces;
+    return true;
+}
+
 /* The LIVE message will not be sent. False if it is over, or refused already. */
 static bool refuse(struct sender *s, uint64_t number, uint8_t reason, enum outcome outcome)
 {
@@ -153,12 +165,12 @@ bool sender_event(struct sender *s, struct event *event)
     return messages_out_take_event(&s->messages, event);
 }
 
-struct iovec sender_buffer(struct sender *s, uint64_t number)
+bool sender_piece(struct sender *s, uint64_t number, uint32_t i, struct iovec *piece)
 {
     const struct message_out *message = messages_out_find(&s->messages, number);
-    if (message == NULL)
-        return (struct iovec){.iov_base = NULL, .iov_len = 0};
-    return (struct iovec){.iov_base = (void *)message->buffer, .iov_len = message->size};
+    if (message == NULL || message->is_told)
+        return false;
+    return pieces_of_memory(message->pieces, message->buffer, message->size, i, piece);
 }
 
 /* ---- the end ---- */

@@ -18,6 +18,7 @@
 #define ZCRP_CORE_SENDER_H
 
 #include "core/adt/arena.h"
+#include "core/adt/pieces.h"
 #include "core/congestion/congestion.h"
 #include "core/instant.h"
 #include "core/keys/seal.h"
@@ -99,6 +100,11 @@ size_t sender_rest(struct sender *s);
  * way; then nothing happened. The buffer is borrowed until the message's event. */
 bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buffer, uint64_t size,
                    uint64_t *number);
+
+/* The same of a message whose first `size` bytes lie in these pieces, which are borrowed likewise,
+ * with their table. They may overlap. */
+bool sender_submit_pieces(struct sender *s, instant now, void *user, const struct pieces *pieces,
+                          uint64_t size, uint64_t *number);
 
 /* May submit look at `now`? If not, and something is in transit, it moves no deadline. */
 bool sender_times_submit(const struct sender *s);
@@ -185,6 +191,7 @@ struct whole {
     uint64_t in_session; /* the same, counted from the session's first: the peer's is the same */
     void *user;
     const uint8_t *buffer;
+    const struct pieces *pieces; /* NULL: it lies in the buffer */
     uint64_t size;
 };
 
@@ -291,8 +298,9 @@ void sender_on_keys(struct sender *s, enum outcome unpaired);
  * on. False if it is over. */
 bool sender_fault(struct sender *s, uint64_t number);
 
-/* The memory of a message that is not over; {NULL, 0} if it is. */
-struct iovec sender_buffer(struct sender *s, uint64_t number);
+/* Piece i of the memory of a message whose event was not taken; there is one if it lies in one
+ * place. False: there are no more, or the message's event was taken. */
+bool sender_piece(struct sender *s, uint64_t number, uint32_t i, struct iovec *piece);
 
 /* When something in transit was last acknowledged, or the sender was made. */
 instant sender_progress_at(const struct sender *s);

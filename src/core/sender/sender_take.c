@@ -127,6 +127,14 @@ static uint64_t burst_room(const struct sender *s, const struct burst *b, uint32
     return bytes < b->segment ? 1 : lesser(units - b->datagrams, (most - b->bytes) / bytes);
 }
 
+/* May a unit whose data lie in several pieces go with the burst? What is near is lent to the peer
+ * where it lies, or copied if it lies in several pieces: so it begins a burst. */
+__attribute__((cold)) static uint32_t split_room(const struct sender *s, const struct burst *b)
+{
+    bool is_late = s->flow.is_near && b->datagrams > 0;
+    return !is_late && burst_first(b, b->datagrams) + UNIT_PIECES + 1 <= BURST_PIECES;
+}
+
 /* How many units of the row of `f` may go with this burst now; 0: it has to wait. */
 static uint32_t may_send(struct sender *s, const struct burst *b, const struct fragment *f)
 {
@@ -136,10 +144,13 @@ static uint32_t may_send(struct sender *s, const struct burst *b, const struct f
         units = lesser(units, window_room(s, sender_window(s), bytes));
     if (units > 0)
         units = lesser(units, burst_room(s, b, bytes));
+    if (f->is_split)
+        units = lesser(units, split_room(s, b));
     if (units < 2)
         return (uint32_t)units;
-    return f->is_last ? units_to_send_messages(&s->recovery.to_send, f, (uint32_t)units)
-                      : (uint32_t)lesser(units, units_to_send_row(f));
+    return f->is_last && !b->is_scattered
+               ? units_to_send_messages(&s->recovery.to_send, f, (uint32_t)units)
+               : (uint32_t)lesser(units, units_to_send_row(f));
 }
 
 /* May a burst begin with this unit? One that is worth its call does (flow_has_room). */
@@ -173,31 +184,76 @@ static void pin(struct burst *b, struct message_out *message, uint32_t units)
     messages_out_pin(message, units);
 }
 
-/* A unit gets its two pieces in the burst (burst.h). */
-static void add_unit(struct burst *b, const uint8_t *data, uint32_t length)
+/* Each unit of the row gets its two pieces in the burst (burst.h). */
+static void point_row(struct burst *b, const struct row *row)
 {
-    uint32_t i = b->datagrams++;
-    b->iov[2 * i] = (struct iovec){.iov_base = (void *)data, .iov_len = length};
-    b->iov[2 * i + 1] = (struct iovec){.iov_base = b->trailer[i], .iov_len = TRAILER_BYTES};
+    const struct fragment *f = &row->head;
+    for (uint32_t n = 0; n < row->count; n++) {
+        uint32_t i = b->datagrams++;
+        const uint8_t *data =
+            f->length == 0 ? NULL : f->source->buffer + f->offset + (uint64_t)n * f->length;
+        b->iov[2 * i] = (struct iovec){.iov_base = (void *)data, .iov_len = f->length};
+        b->iov[2 * i + 1] = (struct iovec){.iov_base = b->trailer[i], .iov_len = TRAILER_BYTES};
+    }
+}
+
+/* Points pieces at unit n of the row, one if it lies in one. How many. */
+static uint32_t point_unit(const struct fragment *f, uint32_t n, struct iovec *piece)
+{
+    uint64_t run, offset = f->offset + (uint64_t)n * f->length;
+    if (f->is_split)
+        return pieces_list(f->source->pieces, offset, offset + f->length, piece, UNIT_PIECES);
+    const uint8_t *data = f->length > 0 ? message_out_at(f->source, offset, &run) : NULL;
+    piece[0] = (struct iovec){.iov_base = (void *)data, .iov_len = f->length};
+    return 1;
+}
+
+/* Units behind one that is split: none in what is near, or as many as surely find room. */
+static uint64_t units_behind(const struct sender *s, const struct burst *b)
+{
+    uint32_t room = (BURST_PIECES - burst_first(b, b->datagrams)) / (UNIT_PIECES + 1);
+    return lesser(s->burst_units, b->datagrams + (s->flow.is_near ? 0 : room));
+}
+
+/* The same where units lie in pieces, or others of the burst do. */
+__attribute__((cold)) static void point_pieces(struct sender *s, struct burst *b,
+                                               const struct row *row)
+{
+    if (row->head.is_split)
+        burst_scatter(b);
+    for (uint32_t n = 0; n < row->count; n++) {
+        uint32_t i = b->datagrams++;
+        struct iovec *piece = &b->iov[burst_first(b, i)];
+        uint32_t pieces = point_unit(&row->head, n, piece);
+        piece[pieces] = (struct iovec){.iov_base = b->trailer[i], .iov_len = TRAILER_BYTES};
+        if (b->is_scattered)
+            b->first[i + 1] = (uint16_t)(b->first[i] + pieces + 1);
+    }
+    if (b->is_scattered)
+        s->burst_units = units_behind(s, b);
+}
+
+static void point_units(struct sender *s, struct burst *b, const struct row *row)
+{
+    const struct fragment *f = &row->head;
+    if (f->source->pieces == NULL && !b->is_scattered)
+        point_row(b, row);
+    else
+        point_pieces(s, b, row);
+    if (!f->is_void)
+        pin(b, f->source, row->count);
 }
 
 static void add_messages(struct sender *s, struct burst *b, const struct row *row)
 {
     for (uint32_t n = 0; n < row->count; n++) {
         struct message_out *message = messages_out_find(&s->messages, row->head.message + n);
-        add_unit(b, message->buffer, row->head.length);
+        uint32_t i = b->datagrams++;
+        b->iov[2 * i] =
+            (struct iovec){.iov_base = (void *)message->buffer, .iov_len = row->head.length};
+        b->iov[2 * i + 1] = (struct iovec){.iov_base = b->trailer[i], .iov_len = TRAILER_BYTES};
         pin(b, message, 1);
     }
-}
-
-static void add_units_of_one(struct burst *b, const struct row *row)
-{
-    const struct fragment *f = &row->head;
-    for (uint32_t n = 0; n < row->count; n++)
-        add_unit(b, f->length == 0 ? NULL : f->source->buffer + f->offset + (uint64_t)n * f->length,
-                 f->length);
-    if (!f->is_void)
-        pin(b, f->source, row->count);
 }
 
 static void add_units(struct sender *s, struct burst *b, const struct row *row)
@@ -206,7 +262,7 @@ static void add_units(struct sender *s, struct burst *b, const struct row *row)
     if (fragment_heads_messages(&row->head, row->count))
         add_messages(s, b, row);
     else
-        add_units_of_one(b, row);
+        point_units(s, b, row);
     b->bytes += bytes;
     s->bytes_unasked += bytes;
     s->units_unasked += row->count;
@@ -454,7 +510,7 @@ static void take_challenge_answer(struct sender *s, struct burst *burst)
 bool sender_take(struct sender *s, instant now, struct burst *burst)
 {
     burst->datagrams = burst->segment = burst->bytes = burst->pins = 0;
-    burst->is_control = burst->is_flat = burst->is_single = false;
+    burst->is_control = burst->is_flat = burst->is_scattered = burst->is_single = false;
     if (s->challenge != 0 && sender_session_is_paired(&s->session)) {
         take_challenge_answer(s, burst);
         return true;

@@ -12,6 +12,7 @@ bool sender_whole(struct sender *s, uint32_t most, struct whole *whole)
                             .in_session = message->number - s->session.message_base,
                             .user = message->user,
                             .buffer = message->buffer,
+                            .pieces = message->pieces,
                             .size = message->size};
     return true;
 }

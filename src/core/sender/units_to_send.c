@@ -2,6 +2,7 @@
 
 #include "core/check.h"
 #include "core/number.h"
+#include "core/wire/burst.h"
 #include "core/wire/control.h"
 #include "units_given_up.h"
 
@@ -47,6 +48,22 @@ struct fragment units_to_send_pop(struct units_to_send *u)
     return oldest;
 }
 
+/* Notes whether a unit lies in several pieces, and cuts one that lies in too many to a grain that
+ * does not. Beside the way of messages in one place, like what else is cold. */
+__attribute__((cold)) static void fit_pieces(struct fragment *head)
+{
+    uint64_t run;
+    if (head->is_void)
+        return;
+    uint64_t reach = pieces_reach(head->source->pieces, head->offset, UNIT_PIECES);
+    if (head->length > reach) {
+        head->length = (uint32_t)(reach / GRAIN * GRAIN);
+        head->is_last = false;
+    }
+    (void)pieces_at(head->source->pieces, head->offset, &run);
+    head->is_split = run < head->length;
+}
+
 static bool repeat_head(struct units_to_send *u, uint32_t max, struct fragment *head)
 {
     struct message_out *source = NULL;
@@ -66,6 +83,8 @@ static bool repeat_head(struct units_to_send *u, uint32_t max, struct fragment *
         head->length = max;
         head->is_last = false;
     }
+    if (source->pieces != NULL)
+        fit_pieces(head);
     return true;
 }
 
@@ -80,6 +99,8 @@ static void cut(struct message_out *message, uint32_t max, struct fragment *head
                               .length = rest < max ? (uint32_t)rest : max,
                               .is_last = rest <= max,
                               .is_void = is_void};
+    if (message->pieces != NULL)
+        fit_pieces(head);
 }
 
 /* The message that is to be cut next; the cursor moves there. NULL: there is none. */
@@ -137,11 +158,22 @@ static void take_repeat(struct units_to_send *u, const struct fragment *head)
     head->source->units_out++;
 }
 
+/* So many units of the row at most lie in one piece. */
+__attribute__((cold)) static uint32_t row_in_piece(const struct fragment *head, uint32_t units)
+{
+    uint64_t run;
+    if (head->is_split)
+        return 1;
+    (void)pieces_at(head->source->pieces, head->offset, &run);
+    return (uint32_t)lesser(units, run / head->length);
+}
+
 uint32_t units_to_send_row(const struct fragment *head)
 {
     if (head->is_repeat || head->is_last)
         return 1;
-    return (uint32_t)((head->source->size - head->offset - 1) / head->length);
+    uint32_t units = (uint32_t)((head->source->size - head->offset - 1) / head->length);
+    return head->source->pieces == NULL ? units : row_in_piece(head, units);
 }
 
 uint32_t units_to_send_messages(struct units_to_send *u, const struct fragment *head, uint32_t most)
@@ -149,12 +181,13 @@ uint32_t units_to_send_messages(struct units_to_send *u, const struct fragment *
     const struct messages_out *m = u->messages;
     uint64_t end = lesser(lesser(m->next, m->requested), head->message + most);
     uint64_t number = head->message + 1;
-    if (head->is_repeat || head->is_void || !head->is_last || head->offset > 0 || head->length == 0)
+    if (head->is_repeat || head->is_void || !head->is_last || head->offset > 0 ||
+        head->length == 0 || head->source->pieces != NULL)
         return 1;
     for (; number < end; number++) {
         const struct message_out *message = messages_out_find(u->messages, number);
         if (message == NULL || message->state != MESSAGE_OUT_LIVE || message->cut > 0 ||
-            message->is_cut || message->size != head->length)
+            message->is_cut || message->size != head->length || message->pieces != NULL)
             break;
     }
     return (uint32_t)(number - head->message);

@@ -20,6 +20,7 @@ struct fragment {
     bool is_last;
     bool is_void;
     bool is_repeat;
+    bool is_split;        /* its bytes lie in several pieces of memory; only in a head */
     uint64_t predecessor; /* of a repeat: the transmission given up, or UNIT_NEVER_SENT */
 };
 
@@ -52,10 +53,10 @@ bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragme
  * arrived in its message, or queues it anew. */
 struct fragment units_to_send_pop(struct units_to_send *u);
 
-/* Writes the unit that would be taken next, with at most `max` bytes of data (a multiple of GRAIN);
- * false if there is none. Repeats of messages that have ended are dropped on the way; a repeat
- * longer than `max` is cut. Messages go in the order of their numbers, each once its buffer at
- * the receiver is known. */
+/* Writes the unit that would be taken next, with at most `max` bytes of data (a multiple of GRAIN),
+ * which lie in at most UNIT_PIECES pieces of the message's memory; false if there is none. Repeats
+ * of messages that have ended are dropped on the way; a repeat longer than that is cut. Messages go
+ * in the order of their numbers, each once its buffer at the receiver is known. */
 bool units_to_send_head(struct units_to_send *u, uint32_t max, struct fragment *head);
 
 /* The message that the head would be cut from, if nothing of it has been sent, and it has at most
@@ -69,8 +70,9 @@ bool units_to_send_is_done(struct units_to_send *u);
  * the rest stays when it is taken. */
 bool units_to_send_is_part(const struct units_to_send *u, const struct fragment *head);
 
-/* How many units make a row with this head: new ones of one message that follow on each other, all
- * as long as the head, none the last of the message. 1 for a head of any other kind. */
+/* How many units make a row with this head: new ones of one message that follow on each other, also
+ * in memory, all as long as the head, none the last of the message. 1 for a head of any other kind.
+ */
 uint32_t units_to_send_row(const struct fragment *head);
 
 /* How many whole messages make a row with this head, if it is one: new ones that follow on each

@@ -8,40 +8,44 @@
 #include <string.h>
 
 enum {
-    IOV_OUT = 4, /* head, data, trailer, tail */
-    TAP_PIECES_MOST = AAL5_PACKETS_OUT * (IOV_OUT - 1),
+    IOV_OUT = 4 * AAL5_PACKETS_OUT, /* head, data, trailer, tail; some units have more of data */
+    PDU_PIECES = UNIT_PIECES + 2,
 };
+
+_Static_assert(2 * AAL5_PACKETS_OUT + PDU_PIECES <= IOV_OUT, "any PDU has room");
 
 /* The packets of the next call. Those of a datagram follow on each other. */
 struct outgoing {
     uint32_t packets;
     uint32_t unit[AAL5_PACKETS_OUT]; /* datagram of the burst whose piece it is */
     struct mmsghdr message[AAL5_PACKETS_OUT];
-    struct iovec iov[AAL5_PACKETS_OUT][IOV_OUT];
+    uint32_t pieces; /* of all packets, one behind the other */
+    struct iovec iov[IOV_OUT];
     uint8_t head[AAL5_PACKETS_OUT][AAL5_HEAD];
     uint8_t tail[AAL5_PACKETS_OUT][AAL5_TAIL_MOST]; /* of the PDU whose first packet it is */
 };
 
 /* A PDU that is to be cut: pieces of memory, of whole cells all together. */
 struct whole {
-    struct iovec piece[3];
-    uint32_t bytes;
+    uint32_t pieces, bytes;
     uint32_t unit; /* datagram of the burst */
     bool has_end;
     bool is_congested;
     bool is_tagged;
+    struct iovec piece[PDU_PIECES];
 };
 
 /* Takes `bytes` off the front of the PDU and adds them to the packet's pieces. */
-static void take_front(struct whole *w, uint32_t bytes, struct msghdr *packet)
+static void take_front(struct whole *w, uint32_t bytes, struct outgoing *out, struct msghdr *packet)
 {
     w->bytes -= bytes;
-    for (int i = 0; bytes > 0; i++) {
+    for (uint32_t i = 0; bytes > 0; i++) {
         struct iovec *from = &w->piece[i];
         size_t run = from->iov_len < bytes ? from->iov_len : bytes;
         if (run == 0)
             continue;
-        packet->msg_iov[packet->msg_iovlen++] = (struct iovec){from->iov_base, run};
+        out->iov[out->pieces++] = (struct iovec){from->iov_base, run};
+        packet->msg_iovlen++;
         from->iov_base = (uint8_t *)from->iov_base + run;
         from->iov_len -= run;
         bytes -= (uint32_t)run;
@@ -68,8 +72,9 @@ static struct msghdr *begin_packet(struct aal5_channel *a, struct outgoing *out,
     out->unit[i] = w->unit;
     a->number = aal5_next_number(a->number);
     aal5_head_encode(out->head[i], &head);
-    out->iov[i][0] = (struct iovec){out->head[i], AAL5_HEAD};
-    out->message[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = out->iov[i], .msg_iovlen = 1}};
+    struct iovec *piece = &out->iov[out->pieces++];
+    *piece = (struct iovec){out->head[i], AAL5_HEAD};
+    out->message[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = piece, .msg_iovlen = 1}};
     return &out->message[i].msg_hdr;
 }
 
@@ -77,23 +82,27 @@ static void cut_pdu(struct aal5_channel *a, struct outgoing *out, struct whole *
 {
     while (w->bytes > 0) {
         struct msghdr *packet = begin_packet(a, out, w);
-        take_front(w, w->bytes < a->packet_bytes ? w->bytes : a->packet_bytes, packet);
+        take_front(w, w->bytes < a->packet_bytes ? w->bytes : a->packet_bytes, out, packet);
     }
 }
 
 /* The PDU of datagram i of the burst, its tail made. */
-static struct whole whole_of(struct outgoing *out, const struct burst *b, uint32_t i)
+static void make_whole(struct whole *w, struct outgoing *out, const struct burst *b, uint32_t i)
 {
-    const struct iovec *piece = &b->iov[2 * i];
+    const struct iovec *piece = &b->iov[burst_first(b, i)];
+    uint32_t pieces = burst_first(b, i + 1) - burst_first(b, i);
     uint8_t *tail = out->tail[out->packets];
-    uint32_t payload = (uint32_t)(piece[0].iov_len + piece[1].iov_len);
-    uint32_t crc = crc32_gather(crc_best(), 0, piece, 2);
+    uint32_t payload = burst_datagram_bytes(b, i);
+    uint32_t crc = crc32_gather(crc_best(), 0, piece, pieces);
     uint32_t tail_bytes = aal5_tail_encode(tail, payload, crc, (struct aal5_user){0}, crc_best());
 
-    return (struct whole){.piece = {piece[0], piece[1], {tail, tail_bytes}},
-                          .bytes = payload + tail_bytes,
-                          .unit = i,
-                          .has_end = true};
+    memcpy(w->piece, piece, pieces * sizeof(piece[0]));
+    w->piece[pieces] = (struct iovec){tail, tail_bytes};
+    w->pieces = pieces + 1;
+    w->bytes = payload + tail_bytes;
+    w->unit = i;
+    w->has_end = true;
+    w->is_congested = w->is_tagged = false;
 }
 
 /* Lets the PDU pass the network of the fault option; what is left lies in `passing`. */
@@ -103,23 +112,29 @@ static void pass_network(struct channel *c, struct whole *w)
     uint64_t lost = a->network.cells_lost;
     uint8_t *to = a->passing;
 
-    for (int i = 0; i < 3; to += w->piece[i++].iov_len)
+    for (uint32_t i = 0; i < w->pieces; to += w->piece[i++].iov_len)
         if (w->piece[i].iov_len > 0)
             memcpy(to, w->piece[i].iov_base, w->piece[i].iov_len);
     struct aal5_fate fate = aal5_fault_pass(&a->network, a->passing, w->bytes / AAL5_CELL);
-    *w = (struct whole){.piece = {{a->passing, fate.cells * AAL5_CELL}},
-                        .bytes = fate.cells * AAL5_CELL,
-                        .unit = w->unit,
-                        .has_end = fate.has_end,
-                        .is_congested = fate.is_congested,
-                        .is_tagged = fate.is_tagged};
+    w->bytes = fate.cells * AAL5_CELL;
+    w->piece[0] = (struct iovec){a->passing, w->bytes};
+    w->pieces = 1;
+    w->has_end = fate.has_end;
+    w->is_congested = fate.is_congested;
+    w->is_tagged = fate.is_tagged;
     channel_note(c, CHANNEL_CELLS_LOST, a->network.cells_lost - lost);
 }
 
-static uint32_t packets_of(const struct aal5_channel *a, const struct burst *b, uint32_t i)
+/* Is there room for the packets of datagram i? There is for those of one. */
+static bool has_room(const struct aal5_channel *a, const struct outgoing *out,
+                     const struct burst *b, uint32_t i)
 {
-    uint32_t bytes = aal5_pdu_bytes((uint32_t)(b->iov[2 * i].iov_len + b->iov[2 * i + 1].iov_len));
-    return (bytes + a->packet_bytes - 1) / a->packet_bytes;
+    uint32_t bytes = aal5_pdu_bytes(burst_datagram_bytes(b, i));
+    uint32_t packets = (bytes + a->packet_bytes - 1) / a->packet_bytes;
+    uint32_t pieces = burst_first(b, i + 1) - burst_first(b, i);
+
+    return out->packets + packets <= AAL5_PACKETS_OUT &&
+           out->pieces + 2 * packets + pieces <= IOV_OUT;
 }
 
 /* Makes the packets of the next call, from datagram `from` on. Returns the datagram behind them;
@@ -130,9 +145,10 @@ static uint32_t fill_packets(struct channel *c, struct outgoing *out, const stru
     struct aal5_channel *a = c->aal5;
     bool has_faults = !aal5_fault_is_none(&a->network.faults);
 
-    out->packets = 0;
-    while (from < b->datagrams && out->packets + packets_of(a, b, from) <= AAL5_PACKETS_OUT) {
-        struct whole w = whole_of(out, b, from++);
+    out->packets = out->pieces = 0;
+    while (from < b->datagrams && has_room(a, out, b, from)) {
+        struct whole w;
+        make_whole(&w, out, b, from++);
         if (has_faults)
             pass_network(c, &w);
         cut_pdu(a, out, &w);
@@ -211,7 +227,7 @@ static uint32_t list_pieces(const struct outgoing *out, uint32_t i, struct iovec
 static void show_pdu(const struct channel *c, const struct outgoing *out, int64_t time_ns,
                      uint32_t last)
 {
-    struct iovec pieces[TAP_PIECES_MOST];
+    struct iovec pieces[IOV_OUT];
     uint32_t first = last, count = 0, bytes = 0;
 
     while (!is_first(out, first))

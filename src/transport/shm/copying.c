@@ -9,7 +9,7 @@
 enum { PIECES = LANDING_IOV + LANDING_OPENINGS + 1 }; /* one may hold data and trailer */
 
 /* What one call copies. */
-struct pieces {
+struct copies {
     uint32_t count;
     size_t bytes;
     struct iovec here[PIECES], there[PIECES];
@@ -19,14 +19,14 @@ struct pieces {
 struct copying {
     const struct shm *n;
     const struct landing *l;
-    struct pieces far;                  /* in the sender's memory, the nonce first */
-    struct pieces near;                 /* in this end's, to memory that may be gone */
+    struct copies far;                  /* in the sender's memory, the nonce first */
+    struct copies near;                 /* in this end's, to memory that may be gone */
     size_t far_bytes[LANDING_OPENINGS]; /* of `far`, up to the end of each note */
     size_t near_bytes[LANDING_OPENINGS];
     uint8_t nonce[PEER_NONCE];
 };
 
-static void add(struct pieces *p, uint64_t from, struct iovec to)
+static void add(struct copies *p, uint64_t from, struct iovec to)
 {
     p->there[p->count] = (struct iovec){(void *)(uintptr_t)from, to.iov_len}; /* NOLINT */
     p->here[p->count++] = to;
@@ -129,7 +129,7 @@ static void lose(struct shm *n, bool is_forbidden)
  * some memory cannot be accessed; -1 if the sender was lost. */
 static ssize_t copy_far(struct shm *n, const struct copying *c)
 {
-    const struct pieces *p = &c->far;
+    const struct copies *p = &c->far;
 
     if (p->count == 1)
         return (ssize_t)p->bytes; /* nothing but the nonce */
@@ -141,7 +141,7 @@ static ssize_t copy_far(struct shm *n, const struct copying *c)
 }
 
 /* The bytes that could be copied to memory that may be gone. */
-static ssize_t copy_pieces(const struct pieces *p)
+static ssize_t copy_pieces(const struct copies *p)
 {
     ssize_t size =
         p->count == 0 ? 0 : nofault_write(p->here, p->count, p->there, p->count, p->bytes);

@@ -36,26 +36,26 @@ static uint32_t whole_room(uint32_t size)
     return (size + STAGED_LINE - 1) / STAGED_LINE * STAGED_LINE;
 }
 
-static void join_units(const struct iovec *unit, uint32_t units, uint8_t *to)
+static void join_pieces(const struct iovec *piece, uint32_t pieces, uint8_t *to)
 {
-    for (uint32_t i = 0; i < 2 * units; i++) {
-        if (unit[i].iov_len > 0)
-            memcpy(to, unit[i].iov_base, unit[i].iov_len);
-        to += unit[i].iov_len;
+    for (uint32_t i = 0; i < pieces; i++) {
+        if (piece[i].iov_len > 0)
+            memcpy(to, piece[i].iov_base, piece[i].iov_len);
+        to += piece[i].iov_len;
     }
 }
 
-/* Copies units, some of it memory that the user brought: the kernel does, because it bears memory
- * that is gone (FAULT). BLOCKED: it does not do so at all, as under seccomp. */
-static enum channel_verdict copy_wrapped(const struct iovec *unit, uint32_t units, uint8_t *to,
+/* Copies the pieces of units, the last one a trailer, some of it memory that the user brought: the
+ * kernel does, because it bears memory that is gone (FAULT). BLOCKED: it does not do so at all, as
+ * under seccomp. */
+static enum channel_verdict copy_wrapped(const struct iovec *piece, uint32_t pieces, uint8_t *to,
                                          uint32_t bytes)
 {
-    bool is_one = units == 1; /* its trailer is the library's own */
-    size_t wanted = is_one ? unit[0].iov_len : bytes;
-    ssize_t copied = wanted == 0 ? 0 : nofault_read(to, unit, is_one ? 1 : 2UL * units, wanted);
+    const struct iovec *trailer = &piece[pieces - 1]; /* the library's own */
+    size_t wanted = bytes - trailer->iov_len;
+    ssize_t copied = wanted == 0 ? 0 : nofault_read(to, piece, pieces - 1, wanted);
 
-    if (is_one)
-        memcpy(to + wanted, unit[1].iov_base, unit[1].iov_len);
+    memcpy(to + wanted, trailer->iov_base, trailer->iov_len);
     if (copied == (ssize_t)wanted)
         return CHANNEL_OK;
     return copied >= 0 || errno == EFAULT ? CHANNEL_FAULT : CHANNEL_BLOCKED;
@@ -64,17 +64,13 @@ static enum channel_verdict copy_wrapped(const struct iovec *unit, uint32_t unit
 static enum channel_verdict copy_units(const struct burst *b, uint32_t first, uint32_t units,
                                        uint8_t *to, uint32_t bytes)
 {
-    const struct iovec *unit = &b->iov[2UL * first];
+    uint32_t at = burst_first(b, first);
+    uint32_t pieces = burst_first(b, first + units) - at;
 
     if (!b->cannot_fault)
-        return copy_wrapped(unit, units, to, bytes);
-    join_units(unit, units, to);
+        return copy_wrapped(&b->iov[at], pieces, to, bytes);
+    join_pieces(&b->iov[at], pieces, to);
     return CHANNEL_OK;
-}
-
-static uint32_t unit_bytes(const struct burst *b, uint32_t i)
-{
-    return (uint32_t)(b->iov[2UL * i].iov_len + b->iov[2UL * i + 1].iov_len);
 }
 
 /* The units from `first` on that one note has room for, and their bytes. */
@@ -83,9 +79,9 @@ static uint32_t units_of_note(const struct burst *b, uint32_t first, struct ring
     uint32_t i = first;
 
     *note = (struct ring_note){
-        .bytes = unit_bytes(b, i++), .segment = b->segment, .place = RING_STAGING};
-    for (; i < b->datagrams && note->bytes + unit_bytes(b, i) < LANDING_DATAGRAM; i++)
-        note->bytes += unit_bytes(b, i);
+        .bytes = burst_datagram_bytes(b, i++), .segment = b->segment, .place = RING_STAGING};
+    for (; i < b->datagrams && note->bytes + burst_datagram_bytes(b, i) < LANDING_DATAGRAM; i++)
+        note->bytes += burst_datagram_bytes(b, i);
     if (note->segment > note->bytes) /* the last unit, alone */
         note->segment = note->bytes;
     return i - first;
@@ -129,7 +125,7 @@ static uint64_t message_of_unit(const struct burst *b, uint32_t i)
     return b->pin[pin].message;
 }
 
-/* A note for each unit: the receiver reads it where it lies. */
+/* A note for each unit, each of one piece of data: the receiver reads it where it lies. */
 static enum channel_verdict send_in_place(struct shm *n, const struct burst *b, uint32_t *sent,
                                           bool *wakes)
 {
@@ -205,7 +201,8 @@ enum channel_verdict shm_send(struct shm *n, const struct burst *b, uint32_t *se
     *held = *wakes = false;
     if (!shm_is_here(n) || shm_stands_still(n))
         return CHANNEL_BLOCKED;
-    *held = b->segment > SMALL && pinned_units(b) == b->datagrams && /* a VOID unit pins nothing */
+    *held = b->segment > SMALL && !b->is_scattered &&
+            pinned_units(b) == b->datagrams && /* a VOID unit pins nothing */
             sees_burst(n, b);
     return *held ? send_in_place(n, b, sent, wakes) : send_copies(n, b, sent, wakes);
 }

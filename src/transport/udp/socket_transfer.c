@@ -13,7 +13,7 @@ enum {
 };
 
 /* The kernel gathers all of a burst in one call. */
-_Static_assert(2 * BURST_UNITS <= 1024, "IOV_MAX of Linux");
+_Static_assert(BURST_PIECES <= 1024, "IOV_MAX of Linux");
 
 /* ---- error numbers ---- */
 
@@ -102,9 +102,10 @@ static struct msghdr message_of_datagrams(const struct burst *b, uint32_t from, 
                            .iov_len = count * b->segment < left ? count * b->segment : left};
         return (struct msghdr){.msg_iov = whole, .msg_iovlen = 1};
     }
+    uint32_t first = burst_first(b, from);
     return (struct msghdr){
-        .msg_iov = (struct iovec *)&b->iov[2 * from],
-        .msg_iovlen = 2 * (size_t)count,
+        .msg_iov = (struct iovec *)&b->iov[first],
+        .msg_iovlen = burst_first(b, from + count) - first,
     };
 }
 

@@ -2,6 +2,7 @@
  *
  *     main serve PORT                  one caller; says how the stream ended
  *     main ask PORT TEXT
+ *     main frame PORT TEXT             asks with a header and a text, which come back so
  *     main drain PORT                  one caller; the size of each message
  *     main hub PORT PEERS [KEYS]       so many callers at once
  *     main push PORT [KEYS]
@@ -68,6 +69,20 @@ static void call(const char *port, char *text, const char *keys)
     (void)zcrp_connection_close(peer);
 }
 
+static void frame(const char *port, char *text)
+{
+    struct zcrp_connection *peer;
+    char header[] = "frame 1: ", begin[4 + 1] = "", rest[100] = "";
+    struct iovec out[] = {{header, strlen(header)}, {text, strlen(text)}};
+    struct iovec in[] = {{begin, sizeof(begin) - 1}, {rest, sizeof(rest) - 1}};
+
+    check("connect", zcrp_connect(&peer, "127.0.0.1", port, NULL, -1));
+    check("send", transfer_frame(zcrp_connection_sender(peer), out[0], out[1]));
+    check("receive", transfer_frame(zcrp_connection_receiver(peer), in[0], in[1]));
+    printf("%s|%s\n", begin, rest);
+    check("close", zcrp_connection_close(peer));
+}
+
 static void drain(struct zcrp_listener *listener)
 {
     struct zcrp_connection *peer;
@@ -107,6 +122,8 @@ int main(int argc, char **argv)
         call(argv[2], argv[3], argv[4]);
     else if (strcmp(what, "ask") == 0)
         ask("127.0.0.1", argv[2], argv[3]);
+    else if (strcmp(what, "frame") == 0)
+        frame(argv[2], argv[3]);
     else if (strcmp(what, "push") == 0)
         push_to(argv[2], argv[3]);
     else if (strcmp(what, "serve") == 0)

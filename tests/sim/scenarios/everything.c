@@ -120,6 +120,15 @@ static struct setup everything_sealed_in_memory(uint64_t seed, uint32_t paramete
     return setup;
 }
 
+/* A half of all messages and buffers lie in several pieces of memory. */
+static struct setup everything_in_pieces(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = seed % 2 == 0 ? everything_in_memory(seed, parameter)
+                                       : everything_sealed_in_memory(seed, parameter);
+    setup.cut_one_in = 2;
+    return setup;
+}
+
 const struct scenario scenarios_of_everything[] = {
     {"everything", everything, NULL, 0, 100, 0, 0},
     {"everything, from 2^16 - 3", everything, NULL, (1u << 16) - 3, 50, 0, 0},
@@ -130,5 +139,6 @@ const struct scenario scenarios_of_everything[] = {
     {"everything, and memory", everything_in_memory, NULL, 0, 100, 0, 0},
     {"everything, and memory, from 2^32 - 3", everything_in_memory, NULL, UINT32_MAX - 2, 50, 0, 0},
     {"everything, and memory, with keys", everything_sealed_in_memory, NULL, 0, 50, 0, 0},
+    {"everything, in pieces", everything_in_pieces, NULL, 0, 100, 0, 0},
     {.name = NULL},
 };

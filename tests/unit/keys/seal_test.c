@@ -78,6 +78,29 @@ TEST(keyring_seal__units_come_back)
     }
 }
 
+/* The middle unit lies in three pieces: they are joined where it is sealed. */
+TEST(keyring_seal__scattered)
+{
+    uint8_t out[DATA];
+    write_units(0);
+    burst_scatter(&burst);
+    burst.iov[2] = (struct iovec){message + DATA, 10};
+    burst.iov[3] = (struct iovec){message + DATA + 10, 1};
+    burst.iov[4] = (struct iovec){message + DATA + 11, DATA - 11};
+    burst.iov[5] = (struct iovec){burst.trailer[1], TRAILER_BYTES};
+    burst.iov[6] = (struct iovec){message + 2 * DATA, DATA};
+    burst.iov[7] = (struct iovec){burst.trailer[2], TRAILER_BYTES};
+    burst.first[2] = 6;
+    burst.first[3] = 8;
+    ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    ck_assert(burst.is_flat && !burst.is_scattered);
+    for (uint32_t i = 0; i < UNITS; i++) {
+        ck_assert_ptr_eq(burst.iov[2 * i].iov_base, staging + i * burst.segment);
+        ck_assert(open_unit(i, out));
+        ck_assert_mem_eq(out, message + i * DATA, DATA);
+    }
+}
+
 TEST(keyring_seal__a_number_is_burnt, .signal = SIGABRT)
 {
     write_units(0);

@@ -189,7 +189,7 @@ static inline int sender_rig_print_unit(char *out, size_t size, const struct uni
 static inline struct unit_trailer sender_rig_trailer(uint32_t i)
 {
     struct unit_trailer t;
-    size_t bytes = rig.burst.iov[2 * i].iov_len + rig.burst.iov[2 * i + 1].iov_len;
+    uint32_t bytes = burst_datagram_bytes(&rig.burst, i);
     ck_assert_int_eq(unit_trailer_decode(rig.burst.trailer[i], bytes, &t), VERDICT_OK);
     return t;
 }

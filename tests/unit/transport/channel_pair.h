@@ -2,6 +2,7 @@
 #ifndef ZCRP_TESTS_UNIT_CHANNEL_PAIR_H
 #define ZCRP_TESTS_UNIT_CHANNEL_PAIR_H
 
+#include "../../support/split.h"
 #include "../../support/suite.h"
 #include "platform/system.h"
 #include "platform/waking.h"
@@ -171,8 +172,7 @@ static inline struct burst *rest_of_burst(uint32_t sent)
     static struct burst rest;
 
     rest = pair->burst;
-    rest.datagrams -= sent;
-    memmove(rest.iov, &rest.iov[2 * sent], 2 * rest.datagrams * sizeof(rest.iov[0]));
+    split_rest(&rest, sent);
     return &rest;
 }
 

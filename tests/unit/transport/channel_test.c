@@ -24,6 +24,23 @@ TEST(channel__burst_lands_in_place, .rows = 8 * FAMILIES)
     close_pair();
 }
 
+/* Units from several pieces of memory leave as others do, also several with a call. */
+TEST(channel__scattered_burst, .rows = 2 * FAMILIES)
+{
+    bool use_gso = _i / FAMILIES;
+
+    open_pair((enum family)(_i % FAMILIES), use_gso, false);
+    fill_burst();
+    split_unit(&pair->burst, 0, UNIT_PIECES);
+    split_unit(&pair->burst, 7, 2);
+    split_unit(&pair->burst, UNITS - 1, 5);
+    (void)move_burst(LANDING_OPENINGS);
+    expect_landed();
+    if (use_gso && _i % FAMILIES != LOCAL)
+        ck_assert_uint_eq(channel_count(&pair->sender, CHANNEL_CALLS_OUT), 1);
+    close_pair();
+}
+
 TEST(channel_init__properties, .rows = FAMILIES)
 {
     static const struct {

@@ -1,5 +1,6 @@
 /* Both ends of shared memory in one process: they meet over real sockets, and move units. */
 #include "../../support/shm_pair.h"
+#include "../../support/split.h"
 #include "../../support/suite.h"
 #include "platform/system.h"
 
@@ -242,6 +243,46 @@ TEST(shm_send__large_units_are_read_in_place)
     expect_reaped(LARGE_UNITS, false);
     expect_nothing_to_reap();
     ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
+}
+
+/* A note names one place, so units from several are copied, by the kernel if they may be gone. */
+TEST(shm_send__scattered_units_are_copied, .rows = 2)
+{
+    uint32_t sent;
+    bool held;
+
+    meet();
+    shm_pair_fill(&n.burst, MESSAGE, from, 2, LARGE_DATA);
+    split_unit(&n.burst, 0, 3);
+    split_unit(&n.burst, 1, UNIT_PIECES);
+    n.burst.cannot_fault = _i == 0;
+    ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_OK);
+    ck_assert_uint_eq(sent, 2);
+    ck_assert(!held);
+    shm_pair_plan(&n.landing, to, 1, 2, LARGE_DATA);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
+    ck_assert_mem_eq(to, from, (size_t)2 * LARGE_DATA);
+    ck_assert_mem_eq(n.landing.trailer, n.burst.trailer, 2 * TRAILER_BYTES);
+    ck_assert_uint_eq(shm_bytes(n.receiver), 0);
+    expect_nothing_to_reap();
+}
+
+/* One of the pieces is gone. */
+TEST(shm_send__scattered_units_are_gone)
+{
+    uint8_t *memory = map_pages(ROOM);
+    uint32_t sent;
+    bool held;
+
+    meet();
+    shm_pair_fill(&n.burst, MESSAGE, from, 1, LARGE_DATA);
+    split_unit(&n.burst, 0, 3);
+    n.burst.iov[1] = (struct iovec){memory, 1};
+    n.burst.cannot_fault = false;
+    take_away(memory, ROOM);
+    ck_assert_int_eq(send_burst(&sent, &held), CHANNEL_FAULT);
+    ck_assert_uint_eq(sent, 0);
+    send_small();
 }
 
 /* A unit of which the message is not known any more has no owner, so it is copied. */

@@ -84,6 +84,24 @@ TEST(tap__burst, .rows = 2 * FAMILIES)
     close_pair();
 }
 
+/* A unit from five pieces of memory is shown as these, and its trailer. */
+TEST(tap_send__scattered)
+{
+    struct burst *b;
+
+    open_tapped(IP4, true);
+    b = &pair->burst;
+    split_unit(b, 1, 5);
+    move_burst(pair->receiver.has_gro ? 1 : LANDING_OPENINGS);
+    ck_assert_uint_eq(out.datagrams, UNITS);
+    ck_assert_uint_eq(out.pieces[0], 2);
+    ck_assert_uint_eq(out.pieces[1], 6);
+    ck_assert_uint_eq(out.bytes[1], SEGMENT);
+    ck_assert_mem_eq(out.content + SEGMENT, pair->from + DATA, DATA);
+    ck_assert_mem_eq(in.content, out.content, out.end);
+    close_pair();
+}
+
 /* A plan that is wrong everywhere: slots of other sizes, also empty ones. */
 TEST(tap_receive__pieces_in_order)
 {
