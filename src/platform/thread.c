@@ -4,6 +4,7 @@
 #include "sleep.h"
 #include "system.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -97,6 +98,16 @@ static bool try_lock(struct mutex *m)
                                                    memory_order_acquire, memory_order_relaxed);
 }
 
+/* Unlike futex_wait it leaves errno as it is: which may say already why a call fails. */
+static bool sleep_on(const _Atomic uint32_t *word, uint32_t value, instant deadline)
+{
+    int error = errno;
+    bool in_time = futex_wait(word, value, deadline);
+
+    errno = error;
+    return in_time;
+}
+
 /* Sections are short. Whoever has slept cannot know whether others still do, so it takes the mutex
  * as one that is wanted. */
 __attribute__((noinline)) static void lock_later(struct mutex *m)
@@ -108,7 +119,7 @@ __attribute__((noinline)) static void lock_later(struct mutex *m)
         processor_relax();
     }
     while (atomic_exchange_explicit(&m->state, MUTEX_WANTED, memory_order_acquire) != MUTEX_FREE)
-        (void)futex_wait(&m->state, MUTEX_WANTED, NEVER);
+        (void)sleep_on(&m->state, MUTEX_WANTED, NEVER);
 }
 
 void mutex_lock(struct mutex *m)
@@ -157,7 +168,7 @@ bool condition_wait(struct condition *c, struct mutex *m, instant deadline)
 
     atomic_fetch_add(&c->waiters, 1);
     mutex_unlock(m);
-    bool in_time = futex_wait(&c->signals, seen, deadline);
+    bool in_time = sleep_on(&c->signals, seen, deadline);
     mutex_lock(m);
     atomic_fetch_sub(&c->waiters, 1);
     return in_time;

@@ -4,7 +4,9 @@
 
 #include "../../support/suite.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 
 enum { ROUNDS = 1000 };
@@ -139,6 +141,55 @@ TEST(mutex_fini__held, .signal = SIGABRT)
 {
     mutex_lock(&game.mutex);
     mutex_fini(&game.mutex);
+}
+
+/* ---- errno stays as it was ----
+ *
+ * It may say already why a call of the library's fails. */
+
+static void on_signal(int signal)
+{
+    (void)signal;
+}
+
+static void *lock_with_errno(void *unused)
+{
+    (void)unused;
+    errno = EDOM;
+    mutex_lock(&game.mutex);
+    int error = errno;
+    mutex_unlock(&game.mutex);
+    return (void *)(intptr_t)error;
+}
+
+TEST(mutex_lock__errno_stays)
+{
+    struct sigaction action = {.sa_handler = on_signal}; /* ends the kernel's wait: EINTR */
+    pthread_t other;
+    void *error;
+
+    ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+    mutex_lock(&game.mutex);
+    ck_assert_int_eq(pthread_create(&other, NULL, lock_with_errno, NULL), 0);
+    while (atomic_load(&game.mutex.state) != MUTEX_WANTED)
+        (void)poll(NULL, 0, 1);
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(pthread_kill(other, SIGUSR1), 0);
+        (void)poll(NULL, 0, 1);
+    }
+    mutex_unlock(&game.mutex);
+    ck_assert_int_eq(pthread_join(other, &error), 0);
+    ck_assert_int_eq((intptr_t)error, EDOM);
+}
+
+TEST(condition_wait__errno_stays)
+{
+    mutex_lock(&game.mutex);
+    errno = EDOM;
+    while (condition_wait(&game.changed, &game.mutex, clock_now() + MILLISECOND))
+        continue;
+    ck_assert_int_eq(errno, EDOM);
+    mutex_unlock(&game.mutex);
 }
 
 /* ---- who holds a mutex ---- */
