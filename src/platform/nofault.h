@@ -4,8 +4,8 @@
  *
  * Little, or much in small pieces, goes over a file in memory that the process has for this: a call
  * that writes to it or reads from it is cheaper than one that looks up the page of each piece. The
- * rest goes that other way (process_vm_readv), which copies it once less; so does one piece that is
- * read.
+ * rest goes that other way (process_vm_readv), which copies it once less. One piece that is read
+ * goes there, too.
  *
  * Any thread. A child of a fork gets a file of its own. */
 #ifndef ZCRP_PLATFORM_NOFAULT_H

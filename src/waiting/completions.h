@@ -121,7 +121,7 @@ void place_note(struct place *p, uint32_t facts);
 struct completions *place_note_locked(struct place *p, uint32_t facts);
 void completions_ring(struct completions *c);
 
-/* So many callers more have come. */
+/* `callers` more have come. */
 void place_note_callers(struct place *p, uint32_t callers);
 
 /* The place leaves the queue that it is in; what was not taken is told no more. True if it was in
