@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The process's file, cut into places. */
@@ -115,12 +116,26 @@ static pid_t own_pid(const struct ferry *f)
     return f != NULL ? f->pid : getpid();
 }
 
+typedef ssize_t (*copy_by_page)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
+                                unsigned long, unsigned long);
+
+/* A process whose first thread has ended has memory under the numbers of its other threads only. */
+static ssize_t by_page(copy_by_page copy, const struct ferry *f, const struct iovec *users,
+                       size_t pieces, const struct iovec *own, size_t owns)
+{
+    ssize_t copied = copy(own_pid(f), users, pieces, own, owns, 0);
+
+    if (copied < 0 && errno == ESRCH)
+        copied = copy((pid_t)syscall(SYS_gettid), users, pieces, own, owns, 0);
+    return copied;
+}
+
 static ssize_t read_by_page(const struct ferry *f, void *to, const struct iovec *from,
                             size_t pieces, size_t bytes)
 {
     struct iovec there = {to, bytes};
 
-    return process_vm_writev(own_pid(f), from, pieces, &there, 1, 0);
+    return by_page(process_vm_writev, f, from, pieces, &there, 1);
 }
 
 /* A write to the file has to ask for the limit first. So one piece goes the other way: 0.31 us
@@ -161,7 +176,7 @@ ssize_t nofault_write(const struct iovec *to, size_t tos, const struct iovec *fr
     int place = take_place(f, tos, bytes);
 
     if (place < 0)
-        return process_vm_readv(own_pid(f), to, tos, from, froms, 0);
+        return by_page(process_vm_readv, f, to, tos, from, froms);
     join(f->memory + (size_t)place * NOFAULT_MOST, from, froms);
     off_t at = (off_t)place * NOFAULT_MOST;
     ssize_t copied =

@@ -3,6 +3,7 @@
 #include "platform/system.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -156,4 +157,31 @@ TEST(nofault__no_files_any_more, .rows = 2)
     if (_i == 1)
         nofault_begin();
     in_child(copy_limited);
+}
+
+/* The process goes on without its first thread: the kernel knows its memory by the others. */
+static void *copy_when_first_has_ended(void *unused)
+{
+    struct iovec here = {bytes, 1}, there = {other, 1};
+
+    while (process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1)
+        (void)poll(NULL, 0, 1);
+    copy_all();
+    _exit(0);
+    return unused;
+}
+
+static void end_first_thread(void)
+{
+    pthread_t second;
+
+    if (pthread_create(&second, NULL, copy_when_first_has_ended, NULL) != 0)
+        _exit(1);
+    pthread_exit(NULL);
+}
+
+TEST(nofault__first_thread_has_ended)
+{
+    forked_watch(do_nothing);
+    in_child(end_first_thread);
 }
