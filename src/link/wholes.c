@@ -1,3 +1,5 @@
+/* What the four functions of wholes.h do lies in nine files, and what the steps pass each other
+ * went through memory. So each is compiled as one function (flatten), with fewer instructions. */
 #include "wholes.h"
 
 #include "entity.h"
