@@ -114,7 +114,7 @@ scripts-rest = $(scripts) $(LAB)
 e2e-little := $(e2e)
 sim-little := $(sim)
 sim-brief := $(sim)
-scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS) $(EXAMPLES)
+scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS) $(EXAMPLES) $(if $(filter plain,$(VARIANT)),$(PRODUCTS)/lab/instructions)
 checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
 
 # Tests that are commands. Those of bench.mk need all that scripts need.
