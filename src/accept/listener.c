@@ -181,10 +181,10 @@ static void send_answer(void *context, const struct caller *caller, const uint8_
 }
 
 /* Admits a caller at the end of its handshake. From then on the caller has a socket of its own.
- * This reads what the caller sent before, its first request or first units, and hands them to the
- * connection, which finds out whether they are genuine. Only the thread of the pending handshakes
- * calls this. */
-static void on_success(void *context, const struct caller *caller,
+ * False: there is no room, or no socket. This reads what the caller sent before, its first request
+ * or first units, and hands them to the connection, which finds out whether they are genuine. Only
+ * the thread of the pending handshakes calls this. */
+static bool on_success(void *context, const struct caller *caller,
                        struct session_keys *session_keys)
 {
     struct zcrp_listener *l = context;
@@ -195,7 +195,7 @@ static void on_success(void *context, const struct caller *caller,
     if (!peers_reserve(l->peers, &caller->from) ||
         !make_socket(l, caller, &info, hear_handshake, l)) {
         session_keys_destroy(session_keys);
-        return;
+        return false;
     }
     mutex_lock(&l->hearing); /* nothing of the caller is read, and not heard */
     for (int i = 0; i < HEARD_BEHIND && result == 0; i++)
@@ -203,6 +203,7 @@ static void on_success(void *context, const struct caller *caller,
     pending_take_early(l->pending, &early);
     mutex_unlock(&l->hearing);
     admit(l, &info);
+    return true;
 }
 
 static int open_pending(struct zcrp_listener *l)

@@ -17,12 +17,13 @@ enum pending_state {
 
 /* Lock letters: (c) constant from open to close, (m) the mutex, (k) the thread alone. */
 struct pending_handshake {
-    enum pending_state state;     /* (m) */
-    uint64_t peer, host;          /* (m) numbers of its address (transport/address.h) */
-    uint64_t nonce;               /* (m) of its handshake, */
-    uint32_t tag;                 /* (m) and its tag */
-    instant came, served;         /* (m) when it took the place; when the thread last was with it */
-    struct caller caller;         /* (m) as heard last */
+    enum pending_state state; /* (m) */
+    uint64_t peer, host;      /* (m) numbers of its address (transport/address.h) */
+    uint64_t nonce;           /* (m) of its handshake, */
+    uint32_t tag;             /* (m) and its tag */
+    instant came, served;     /* (m) when it took the place; when the thread last was with it */
+    instant again;            /* (m) when room is looked for again; NEVER: it is not known yet */
+    struct caller caller;     /* (m) as heard last */
     struct datagram_queue *early; /* (m) what came for its connection; NULL: nothing so far */
     struct datagram_queue queue;  /* (m) what has come for it */
     struct tls_handshake *tls;    /* (k) while it is served, else (m); NULL: it has not begun */
@@ -128,6 +129,7 @@ static struct pending_handshake *take_place(struct pending *p, uint64_t peer, ui
     h->nonce = d->nonce;
     h->tag = d->tag;
     h->came = h->served = now;
+    h->again = NEVER;
     h->queue.count = 0;
     return h;
 }
@@ -245,7 +247,7 @@ void pending_take_early(struct pending *p, struct datagram_queue *early)
 /* When the thread has something to do for a handshake, none of which is served. */
 static instant due(const struct pending *p, const struct pending_handshake *h, instant now)
 {
-    instant by_time = h->came + p->rules.limit;
+    instant by_time = instant_earlier(h->came + p->rules.limit, h->again);
 
     if (h->tls != NULL)
         by_time = instant_earlier(by_time, handshake_deadline(&h->tls->machine));
@@ -282,7 +284,7 @@ static struct pending_handshake *choose(struct pending *p, instant now, instant 
     return chosen;
 }
 
-/* Reads what has come, and answers. True if the handshake has ended with them, well or not. Without
+/* Reads what has come, and answers. True if the handshake has ended with it, well or not. Without
  * the mutex. */
 static bool go_on(const struct pending_rules *rules, struct tls_handshake *tls,
                   const struct datagram_queue *came, const struct caller *caller)
@@ -297,12 +299,16 @@ static bool go_on(const struct pending_rules *rules, struct tls_handshake *tls,
     handshake_expire(&tls->machine, clock_now());
     while ((size = handshake_take(&tls->machine, clock_now(), datagram)) > 0)
         rules->send(rules->context, caller, datagram, size);
-    if (!has_ended || tls->verdict != TLS_DONE)
-        return has_ended;
+    return has_ended;
+}
+
+/* A caller with an accepted key. False: there is no room for it now. Without the mutex. */
+static bool admit(const struct pending_rules *rules, const struct tls_handshake *tls,
+                  const struct caller *caller)
+{
     struct session_keys *session_keys = tls_handshake_make_keys(tls);
-    if (session_keys != NULL)
-        rules->on_success(rules->context, caller, session_keys);
-    return true;
+
+    return session_keys == NULL || rules->on_success(rules->context, caller, session_keys);
 }
 
 static struct tls_handshake *begin(const struct pending_rules *rules, uint32_t tag, uint64_t nonce)
@@ -315,8 +321,9 @@ static struct tls_handshake *begin(const struct pending_rules *rules, uint32_t t
 }
 
 /* Goes on with a handshake, for which it leaves the mutex. A host is charged for each handshake
- * that begins, and gets that back if it ends well. A handshake that has ended well, or for which
- * there was no memory, is over: its caller connects again if it has to. */
+ * that begins, and gets that back if it ends well. A handshake for which there was no memory is
+ * over: its caller connects again if it has to. One that has ended well is over once its caller is
+ * admitted. */
 static void serve(struct pending *p, struct pending_handshake *h, instant now)
 {
     const struct caller caller = h->caller;
@@ -335,14 +342,18 @@ static void serve(struct pending *p, struct pending_handshake *h, instant now)
     if (h->tls == NULL)
         h->tls = begin(&p->rules, h->tag, h->nonce);
     bool has_ended = h->tls != NULL && go_on(&p->rules, h->tls, &came, &caller);
+    bool is_known = h->tls != NULL && h->tls->verdict == TLS_DONE;
+    bool is_over = h->tls == NULL || (is_known && admit(&p->rules, h->tls, &caller));
     mutex_lock(&p->mutex);
     h->state = PENDING_WAITS;
-    if (h->tls != NULL && h->tls->verdict != TLS_DONE) {
+    if (h->tls == NULL || (is_known && has_ended))
+        sources_refund(&p->sources, h->host);
+    if (is_known)
+        h->again = clock_now() + PENDING_PAUSE;
+    else
         p->counts.refused += has_ended;
-        return;
-    }
-    sources_refund(&p->sources, h->host);
-    free_place(h);
+    if (is_over)
+        free_place(h);
 }
 
 static void run(void *context)

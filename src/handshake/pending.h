@@ -26,6 +26,9 @@
  */
 #define HANDSHAKE_PATIENCE SECOND
 
+/* A caller with an accepted key for which there is no room is tried again after this time. */
+#define PENDING_PAUSE (100 * MILLISECOND)
+
 /* A peer that connects, and how it is answered. */
 struct caller {
     union address from;
@@ -44,8 +47,10 @@ struct pending_rules {
     void *context;
     /* Sends a datagram to a caller. What cannot be sent is as good as lost. */
     void (*send)(void *context, const struct caller *caller, const uint8_t *datagram, size_t size);
-    /* The handshake of a caller has ended well. By the thread; the keys are the function's. */
-    void (*on_success)(void *context, const struct caller *caller,
+    /* The handshake of a caller has ended well. By the thread; the keys are the function's. False:
+     * there is no room for the caller now. It keeps its place until `limit`, and the function is
+     * called again, with new copies of the keys, each PENDING_PAUSE. */
+    bool (*on_success)(void *context, const struct caller *caller,
                        struct session_keys *session_keys);
 };
 

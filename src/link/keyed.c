@@ -171,7 +171,7 @@ static void send_answer(void *context, const struct caller *caller, const uint8_
 }
 
 /* The receiver has its session, and hears no other caller. */
-static void on_success(void *context, const struct caller *caller,
+static bool on_success(void *context, const struct caller *caller,
                        struct session_keys *session_keys)
 {
     struct zcrp_entity *e = context;
@@ -183,6 +183,7 @@ static void on_success(void *context, const struct caller *caller,
     tx_drain(e, SENDING_BURSTS);
     entity_leave(e);
     pending_end(e->keyed.pending);
+    return true;
 }
 
 int keyed_start(struct zcrp_entity *e)

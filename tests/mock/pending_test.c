@@ -45,10 +45,10 @@ void __wrap_thread_join(struct thread *t)
 /* ---- what is sent, and who is through ---- */
 
 static struct mutex mutex;
-static struct datagram_queue told;  /* (m) */
-static uint64_t told_bytes;         /* (m) */
-static struct datagram_queue early; /* what came before there was a connection */
-static _Atomic int successes;
+static struct datagram_queue told;   /* (m) */
+static uint64_t told_bytes;          /* (m) */
+static struct datagram_queue early;  /* what came before there was a connection */
+static _Atomic int successes, lacks; /* of room, before there is some */
 
 static void send_answer(void *context, const struct caller *caller, const uint8_t *datagram,
                         size_t size)
@@ -84,11 +84,13 @@ static void say_early(const char *host, uint8_t what, enum datagram_type type, s
 
 /* A handshake has ended well. Before that its caller may have sent requests and units, as many as
  * it likes, and others, too. */
-static void on_success(void *context, const struct caller *caller,
+static bool on_success(void *context, const struct caller *caller,
                        struct session_keys *session_keys)
 {
     (void)context, (void)caller;
     session_keys_destroy(session_keys);
+    if (atomic_fetch_sub(&lacks, 1) > 0)
+        return false;
     say_early("192.0.2.1", 70, DATAGRAM_REQUEST, 2);
     say_early("192.0.2.1", 1, DATAGRAM_UNIT, HANDSHAKE_BYTES);
     say_early("192.0.2.1", 99, DATAGRAM_UNIT, HANDSHAKE_BYTES + 1);
@@ -100,6 +102,7 @@ static void on_success(void *context, const struct caller *caller,
         say_early("192.0.2.1", i, DATAGRAM_UNIT, 100);
     pending_take_early(r, &early);
     successes++;
+    return true;
 }
 
 static void open_with(bool has_one)
@@ -124,7 +127,7 @@ static void setup(void)
     told.count = 0;
     told_bytes = 0;
     later = 0;
-    successes = 0;
+    successes = lacks = 0;
     r = NULL;
     if (zcrp_keys_psk(&keys, "a", key, sizeof(key)) != ZCRP_OK) /* built without */
         keys = NULL;
@@ -324,7 +327,7 @@ static void read_told(struct tls_handshake *h)
 
 /* A caller with a good key. Of what comes before its handshake has ended, its own last request is
  * kept, and its first units, as far as there is room. */
-TEST(on_success__with_what_came_early)
+static void succeed(void)
 {
     const struct caller caller = caller_at("192.0.2.1", 1000);
     uint8_t datagram[HANDSHAKE_BYTES];
@@ -341,6 +344,11 @@ TEST(on_success__with_what_came_early)
     }
     assert_int_equal(h->verdict, TLS_DONE);
     tls_handshake_destroy(h);
+}
+
+TEST(on_success__with_what_came_early)
+{
+    succeed();
     assert_int_equal(early.count, DATAGRAM_QUEUE_MOST);
     assert_int_equal(early.datagram[0].size, 2);
     assert_int_equal(early.datagram[0].bytes[0], 77);
@@ -349,5 +357,17 @@ TEST(on_success__with_what_came_early)
         assert_int_equal(early.datagram[i].bytes[0], i);
     assert_int_equal(pending_count(r).refused, 0);
     while (is_here("192.0.2.1", 1000, 1)) /* its place is free */
+        usleep(1000);
+}
+
+/* A caller for which there is no room has its place, and what it has sent, until there is some. */
+TEST(on_success__again_until_there_is_room)
+{
+    lacks = 3;
+    succeed();
+    assert_int_equal(lacks, -1);
+    assert_int_equal(early.count, DATAGRAM_QUEUE_MOST);
+    assert_int_equal(early.datagram[0].bytes[0], 77);
+    while (is_here("192.0.2.1", 1000, 1))
         usleep(1000);
 }

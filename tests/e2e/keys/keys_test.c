@@ -247,6 +247,47 @@ TEST(keys__connect_and_then_accept, .needs = has_keys)
     part(&p);
 }
 
+/* Whoever finds no room waits, and is in as soon as there is some. With first messages it has sent
+ * units by then. */
+TEST(keys__room_comes_later, .needs = has_keys, .rows = 2)
+{
+    const struct zcrp_options full = {.connections = 1,
+                                      .connect_ns = 60 * ENDS_SECOND,
+                                      .first_messages = (uint32_t)_i,
+                                      .first_bytes = 1000},
+                              patient = {.connect_ns = 60 * ENDS_SECOND};
+    struct zcrp_msg *out = zcrp_alloc_msg(1000);
+    struct zcrp_listener_stats stats;
+    struct pair p, other;
+    listen_with(&p, full, shared("alice", key));
+    ck_assert_int_eq(connect_with(&p, patient, shared("alice", key), -1), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    other = p;
+    ck_assert_int_eq(connect_with(&other, patient, shared("alice", key), 0), ZCRP_OK);
+    fill(out->buffer, 1000, 3);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(other.there), out, 1000), ZCRP_OK);
+    do { /* it is known, and there is no room */
+        ck_assert_int_eq(zcrp_connection_wait(other.there, ENDS_SECOND / 2), ZCRP_ERROR_TIMEOUT);
+        ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+    } while (stats.dropped == 0);
+    (void)zcrp_connection_close(p.there);
+    (void)zcrp_connection_close(p.here);
+    ck_assert_int_eq(zcrp_connection_wait(other.there, -1), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.listener, &other.here, 5 * ENDS_SECOND), ZCRP_OK);
+    struct zcrp_msg *in = zcrp_connection_first(other.here, 0), *own = zcrp_alloc_msg(1000);
+    if (_i == 0) {
+        in = own;
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(other.here), in, 1000), ZCRP_OK);
+    }
+    ck_assert_int_eq(zcrp_wait_for(in, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(out, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_mem_eq(in->buffer, out->buffer, 1000);
+    pass(other.here, other.there, 100, 2);
+    part(&other);
+    zcrp_free_msg(out);
+    zcrp_free_msg(own);
+}
+
 /* What is sent to somebody who is refused stays here. */
 TEST(keys__a_message_to_a_stranger_fails, .needs = has_keys)
 {
