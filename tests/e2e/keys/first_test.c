@@ -51,7 +51,7 @@ static struct zcrp_connection *accept_one(const struct place *p)
 {
     struct zcrp_connection *c;
 
-    ck_assert_int_eq(zcrp_accept(p->listener, &c, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p->listener, &c, 30 * ENDS_SECOND), ZCRP_OK);
     return c;
 }
 
@@ -66,7 +66,7 @@ static struct zcrp_msg *send_to(struct zcrp_connection *c, size_t size, uint64_t
 
 static int end_of(struct zcrp_msg *m)
 {
-    int code = zcrp_wait_for(m, 10 * ENDS_SECOND);
+    int code = zcrp_wait_for(m, 30 * ENDS_SECOND);
 
     zcrp_free_msg(m);
     return code;
@@ -77,7 +77,7 @@ static void expect_message(struct zcrp_connection *c, uint32_t index, size_t siz
     struct zcrp_msg *m = zcrp_connection_first(c, index);
 
     ck_assert_ptr_nonnull(m);
-    ck_assert_int_eq(zcrp_wait_for(m, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(m, 30 * ENDS_SECOND), ZCRP_OK);
     ck_assert_uint_eq(m->length, size);
     ck_assert(pattern_holds(m->buffer, size, seed));
 }
@@ -133,7 +133,7 @@ static int waits_until_sent(bool has_first, size_t size)
         expect_message(b.here, 0, size, 1);
     } else {
         ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.here), in, size), ZCRP_OK);
-        ck_assert_int_eq(zcrp_wait_for(in, 10 * ENDS_SECOND), ZCRP_OK);
+        ck_assert_int_eq(zcrp_wait_for(in, 30 * ENDS_SECOND), ZCRP_OK);
     }
     ck_assert_int_eq(end_of(out), ZCRP_OK);
     zcrp_free_msg(in);
@@ -199,7 +199,7 @@ TEST(first__every_way, .rows = ROWS(ways))
         if (i != 1)
             expect_message(b.here, (uint32_t)i, sizes[i], (uint64_t)i);
         else
-            ck_assert_int_eq(zcrp_wait_for(in, 10 * ENDS_SECOND), ZCRP_ERROR_TOO_LARGE);
+            ck_assert_int_eq(zcrp_wait_for(in, 30 * ENDS_SECOND), ZCRP_ERROR_TOO_LARGE);
         ck_assert_int_eq(end_of(out[i]), i != 1 ? ZCRP_OK : ZCRP_ERROR_TOO_LARGE);
     }
     ck_assert_int_eq(end_of(last), ZCRP_OK);

@@ -54,7 +54,7 @@ static int64_t meet(const struct place *p, struct both *b, struct zcrp_keys *key
     int64_t began = ends_now_ns();
 
     ck_assert_int_eq(connect_to(p, &b->there, keys, 0), ZCRP_OK);
-    ck_assert_int_eq(zcrp_accept(p->listener, &b->here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p->listener, &b->here, 30 * ENDS_SECOND), ZCRP_OK);
     return ends_now_ns() - began;
 }
 
@@ -71,8 +71,8 @@ static void pass(struct zcrp_connection *from, struct zcrp_connection *to)
     memset(out->buffer, 7, BYTES);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(to), in, BYTES), ZCRP_OK);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(from), out, BYTES), ZCRP_OK);
-    ck_assert_int_eq(zcrp_wait_for(in, 5 * ENDS_SECOND), ZCRP_OK);
-    ck_assert_int_eq(zcrp_wait_for(out, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, 30 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(out, 30 * ENDS_SECOND), ZCRP_OK);
     zcrp_free_msg(out);
     zcrp_free_msg(in);
 }
@@ -114,7 +114,7 @@ TEST(strangers__a_handshake_holds_no_message_up, .needs = has_keys)
     ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
     ck_assert_uint_eq(stats.admitted, 1);
     atomic_store(&is_held, false);
-    ck_assert_int_eq(zcrp_accept(p.listener, &second.here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.listener, &second.here, 30 * ENDS_SECOND), ZCRP_OK);
     pass(second.there, second.here);
     part(&second);
     part(&first);
@@ -167,7 +167,7 @@ TEST(strangers__fork_amid_a_handshake, .needs = has_keys)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
     atomic_store(&is_held, false);
-    ck_assert_int_eq(zcrp_accept(p.listener, &b.here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.listener, &b.here, 30 * ENDS_SECOND), ZCRP_OK);
     part(&b);
     ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
 }
@@ -243,7 +243,7 @@ TEST(strangers__fail_so_often_at_a_receiver, .needs = has_keys)
     for (; ends_now_ns() - began < ENDS_SECOND; tries++) {
         ck_assert_int_eq(zcrp_open_sender(&sender, sockets.sender, &theirs), ZCRP_OK);
         ck_assert_int_eq(zcrp_submit(sender, m, BYTES), ZCRP_OK);
-        ck_assert_int_ne(zcrp_wait_for(m, 5 * ENDS_SECOND), ZCRP_OK);
+        ck_assert_int_ne(zcrp_wait_for(m, 30 * ENDS_SECOND), ZCRP_OK);
         (void)zcrp_close(sender);
     }
     uint64_t refused = ends_stats(receiver).keys_refused;
