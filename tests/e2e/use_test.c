@@ -58,7 +58,7 @@ TEST(cancel__beside_a_stopped_peer, .rows = 2)
     }
     printf("cancel beside a stopped %s: %.3f ms\n", is_sender ? "receiver" : "sender",
            (double)slowest / 1e6);
-    ck_assert_int_lt(slowest, ENDS_SECOND);
+    ck_assert_int_lt(slowest, 5 * ENDS_SECOND);
     ends_kill_peer(peer);
     (void)zcrp_close(e);
     zcrp_free_msg(first);
