@@ -268,9 +268,10 @@ void loop_stop(int status)
 
 int loop_interruptible(int (*call)(void *context), void *context)
 {
-    sigset_t before;
+    sigset_t before, ending = loop.unblocked;
 
-    (void)pthread_sigmask(SIG_SETMASK, &loop.unblocked, &before);
+    sigaddset(&ending, SIGUSR1);
+    (void)pthread_sigmask(SIG_SETMASK, &ending, &before);
     int status = call(context);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;

@@ -55,7 +55,7 @@ void loop_job(struct job *job);
 int loop_run(void);
 void loop_stop(int status);
 
-/* Runs `call` with the signals unblocked: system calls end with EINTR. */
+/* Runs `call` with those signals unblocked that end the loop: system calls end with EINTR. */
 int loop_interruptible(int (*call)(void *context), void *context);
 
 /* The status for the signal that has come to end the loop; 0: none has. */

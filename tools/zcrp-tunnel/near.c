@@ -219,6 +219,12 @@ static void on_call(struct stream *stream, const struct control *call)
 
 /* ---- the tunnel ---- */
 
+/* There is at least one connection for a client of -R, which else nobody would make. */
+static unsigned usual_reserved(void)
+{
+    return near.options->warm > 0 ? (unsigned)near.options->warm : 1;
+}
+
 static void on_welcome(const struct control *welcome)
 {
     near.reserve = *welcome;
@@ -243,7 +249,7 @@ static void on_welcome(const struct control *welcome)
 
         if (!forward->is_reverse)
             continue;
-        near.reserved_most = (unsigned)near.options->warm;
+        near.reserved_most = usual_reserved();
         (void)stream_say(near.tunnel, &listen);
     }
     fill();
@@ -275,7 +281,7 @@ static void on_tunnel_control(const struct control *control)
     } else if (near.is_up && control->kind == CONTROL_MORE && near.reserved_most > 0) {
         near.reserved_most = control->number; /* clients that wait */
         fill();
-        near.reserved_most = (unsigned)near.options->warm;
+        near.reserved_most = usual_reserved();
     } else {
         stream_accuse(near.tunnel);
     }

@@ -481,7 +481,7 @@ void stream_on_completion(const struct zcrp_completion *completion)
 
         buffer->has_ended = true;
         buffer->code = completion->code;
-    } else if (completion->kind == ZCRP_CONNECTION_UP) {
+    } else if (completion->kind == ZCRP_CONNECTION_UP && !stream->is_up) {
         stream->is_up = true;
         stream->owner->on_up(stream);
     } else if (completion->kind == ZCRP_CONNECTION_ENDED && stream->ended == 0) {

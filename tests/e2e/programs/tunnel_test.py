@@ -56,6 +56,17 @@ def streams(place):
         place.check("counts", near.counts()["streams"] == 6)
 
 
+def frugal(place):
+    """With as little as can be had: nothing kept ready, one buffer in flight, no memory for busy streams."""
+    little = ["--warm", "0", "--window", "64K", "--memory", "0"]
+    with Target.echo() as echo, Far(place, echo, *little, "--allow-listen", "*:*") as far, \
+            Near(far, echo, *little, "-R", f"0:127.0.0.1:{echo.port}", "-v") as near:
+        far_port = near.listens_far()
+        for _ in range(3):
+            place.check("a stream", echoes(near.port, random_bytes(MEGABYTE)))
+            place.check("the other way round", echoes(far_port, random_bytes(MEGABYTE)))
+
+
 def speaks_first(place):
     """The target ends its direction first, and the client's goes on."""
     data, heard = random_bytes(3 * MEGABYTE), []
@@ -434,6 +445,6 @@ def stdio(place):
 
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
-        streams, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
+        streams, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
         command_line, killed_far, killed_near, reverse, socks,
         by_shell, stdio])
