@@ -106,8 +106,8 @@ class Target:
             except OSError:
                 return
             thread = threading.Thread(target=self.run, args=(client,), daemon=True)
-            thread.start()
             self.threads.append(thread)
+            thread.start()
 
     def run(self, client):
         with client:
@@ -118,6 +118,8 @@ class Target:
 
     def wait(self):
         for thread in self.threads:
+            while thread.ident is None:
+                time.sleep(0.01)
             thread.join(PATIENCE)
 
     def __enter__(self):

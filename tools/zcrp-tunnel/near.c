@@ -19,7 +19,7 @@
 #include "stream.h"
 #include "tunnel.h"
 
-enum { ROLE_FORWARD, ROLE_TUNNEL, ROLE_RESERVED, KEPT = 4, CONNECTING_MOST = 32 };
+enum { ROLE_FORWARD, ROLE_TUNNEL, ROLE_RESERVED, KEPT = 4, CONNECTING_MOST = 32, ATTEMPTS = 3 };
 
 static const int64_t second_ns = 1000000000, retry_most_ns = 15000000000, connect_ns = 20000000000;
 
@@ -37,6 +37,7 @@ static struct near {
     unsigned idle_count, reserved_count, reserved_most;
     unsigned connecting; /* connections that are not up: each costs the far end a handshake */
     struct door doors[FORWARDS_MOST];
+    int attempts; /* at the beginning, to a far end that is busy */
     bool is_up, was_up, is_ending, remote_ended;
     bool has_complained;       /* of the last attempt to connect */
     int64_t retry_ns, wait_ns; /* when it begins anew, and how long it waits the next time */
@@ -341,8 +342,11 @@ static void wait_a_while(void)
     near.wait_ns = 2 * near.wait_ns < retry_most_ns ? 2 * near.wait_ns : retry_most_ns;
 }
 
-static void on_lost(const char *why)
+static void on_lost(int code)
 {
+    const char *why = near.remote_ended ? "the remote shell has ended"
+                      : code != 0       ? zcrp_strerror(code)
+                                        : "the far end is none of zcrp-tunnel";
     bool was_up = near.is_up;
 
     near.tunnel = NULL;
@@ -351,7 +355,8 @@ static void on_lost(const char *why)
     near.reserved_count = 0;
     if (near.is_ending)
         return;
-    if (!near.was_up) {
+    bool is_busy = code == ZCRP_ERROR_NOT_ADMITTED && near.attempts++ < ATTEMPTS;
+    if (!near.was_up && !is_busy) {
         (void)complain("cannot connect to %s, UDP port %u: %s", near.far.host,
                        (unsigned)near.far.port, why);
         loop_stop(STATUS_BROKEN);
@@ -433,9 +438,7 @@ static void on_dead(struct stream *stream, enum stream_phase was, int code)
 {
     near.connecting -= !stream->is_up;
     if (stream->role == ROLE_TUNNEL)
-        on_lost(near.remote_ended ? "the remote shell has ended"
-                : code != 0       ? zcrp_strerror(code)
-                                  : "the far end is none of zcrp-tunnel");
+        on_lost(code);
     else if (stream->role == ROLE_RESERVED && was == STREAM_IDLE)
         near.reserved_count -= near.reserved_count > 0;
     else if (was == STREAM_IDLE)

@@ -253,7 +253,7 @@ def killed_far(place):
             client.recv(1)
             far.kill()
             target.wait()
-            place.check("the target's stream has an error", had_error == [True])
+            place.check(f"the target's stream has an error: {had_error}", had_error == [True])
     with Target.echo() as echo, Far(place, echo) as far, \
             Near(far, echo, "--silence", "3") as near:
         with connect(near.port) as client:
