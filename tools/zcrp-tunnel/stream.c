@@ -204,7 +204,10 @@ static void hear_control(struct stream *stream, const struct buffer *buffer)
         control_read(&control, buffer->message->buffer, (size_t)buffer->message->length);
 
     if (fault == CONTROL_OTHER_VERSION && stream->phase == STREAM_IDLE) {
-        stream_refuse(stream, REFUSAL_FAILED, "another version of zcrp-tunnel");
+        control =
+            control_make(CONTROL_REFUSED, REFUSAL_FAILED, 0, "another version of zcrp-tunnel");
+        (void)stream_say(stream, &control);
+        stream_drop(stream); /* the close waits until that has arrived */
     } else if (fault != CONTROL_GOOD) {
         stream_accuse(stream);
     } else if (control.kind == CONTROL_DONE) {
