@@ -198,12 +198,22 @@ static void on_dialed(void *context, int fd, enum refusal reason, const char *te
     stream_refuse(stream, reason, text);
 }
 
+/* The -R that the far end knows by this number; NULL: there is none. */
+static const struct forward *find_reverse(uint16_t number)
+{
+    const struct options *options = near.options;
+
+    return number < options->forward_count && options->forwards[number].is_reverse
+               ? &options->forwards[number]
+               : NULL;
+}
+
 /* A client has come to the far end's door. */
 static void on_call(struct stream *stream, const struct control *call)
 {
-    const struct forward *forward = &near.options->forwards[call->number];
+    const struct forward *forward = find_reverse(call->number);
 
-    if (call->number >= near.options->forward_count || !forward->is_reverse) {
+    if (forward == NULL) {
         stream_accuse(stream);
         return;
     }
@@ -258,9 +268,9 @@ static void on_welcome(const struct control *welcome)
 
 static void on_listening(const struct control *control)
 {
-    const struct forward *forward = &near.options->forwards[control->number];
+    const struct forward *forward = find_reverse(control->number);
 
-    if (control->number >= near.options->forward_count || !forward->is_reverse)
+    if (forward == NULL)
         stream_accuse(near.tunnel);
     else if (control->kind == CONTROL_REFUSED)
         (void)complain("%s does not listen on port %u: %s", near.far.host,

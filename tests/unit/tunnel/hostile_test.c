@@ -247,12 +247,12 @@ static struct zcrp_connection *await(struct zcrp_listener *listener, int kind)
 {
     struct control came = {0};
 
-    for (;;) {
+    for (int64_t patience_ns = second_ns / 3;; patience_ns += second_ns / 3) {
         struct zcrp_connection *connection = accept_near(listener);
         struct zcrp_msg *message = zcrp_alloc_msg(ROOM);
 
         ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(connection), message, ROOM), 0);
-        int code = zcrp_wait_for(message, second_ns / 3); /* an idle one says nothing */
+        int code = zcrp_wait_for(message, patience_ns); /* an idle one says nothing */
         if (code == 0)
             (void)control_read(&came, message->buffer, (size_t)message->length);
         else
