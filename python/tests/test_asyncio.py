@@ -276,6 +276,17 @@ async def test_a_loop_ends_with_what_the_peer_sent(one, other):
 
 
 @with_pair
+async def test_end_that_is_known_late(one, other):
+    """The end of the connection was told before the receiver knew that nothing comes: it is asked again."""
+    other._events.remove(other, other._member)
+    other._is_lost = True
+    received = other.receive()
+    await asyncio.gather(one.close(), other._loop.run_in_executor(None, time.sleep, 0.05))
+    with pytest.raises(zcrp.EndOfStream):
+        await asyncio.wait_for(received, LONG)
+
+
+@with_pair
 async def test_use_after_close(one, other):
     await one.close()
     for call in (lambda: one.send(b"x"), lambda: one.receive_into(bytearray(1)), lambda: one.send_batch([b"x"])):

@@ -224,6 +224,8 @@ class _Events:
                 member = self._members.get(found.member)
                 if member is not None:
                     told[found.member] = member
+                    if found.kind == lib.ZCRP_CONNECTION_ENDED:
+                        member._is_lost = True
                     if found.post:
                         member._ended(found.post)
             if count < _ROOM:
@@ -245,6 +247,8 @@ class Connection:
         self._handle = handle
         self._waiting: dict[int, Posted[Any]] = {}
         self._changes = _Bell(self._loop)
+        self._is_lost = False
+        self._next_look: Optional[asyncio.TimerHandle] = None
         self._asking: collections.deque[Posted[Any]] = collections.deque()  # the first one waits for a size
         #: The address and port of the peer, and of this end: ``192.0.2.1:7000``, ``[2001:db8::1]:7000``.
         self.peer = handle.address(lib.door_connection_peer)
@@ -333,6 +337,13 @@ class Connection:
         """Those whose turn has come go on."""
         while self._asking and self._asking[0]._go_on():
             self._asking.popleft()
+        if self._asking and self._is_lost and self._next_look is None:
+            self._next_look = self._loop.call_later(_STEP_S, self._look_again)
+
+    def _look_again(self) -> None:
+        """The end of a connection is told once, and may be known before the receiver knows that nothing comes."""
+        self._next_look = None
+        self._ask()
 
     def _ended(self, number: int) -> None:
         """What was posted under this number has ended."""
@@ -448,6 +459,7 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._handle = handle
         self._callers = _Bell(self._loop)
+        self._is_lost = False
         #: The port, for one that the system chose.
         self.port: int = _door.check(lib.door_listener_port(handle.door))
         self._events = _Events.of(self._loop)
