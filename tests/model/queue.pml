@@ -41,7 +41,6 @@
  *     -DMISSED      a nap that ends during another thread's turn is forgotten
  *     -DNO_HOLD     a turn begins while another one runs
  *     -DNO_REST     with MEMORY: a taker sleeps, and does not say so to the peer
- *     -DTRUST       with MEMORY: it sleeps while another thread glances
  *     -DREST_LATE   with MEMORY: it looks at memory, and says so behind that
  *     -DLEAVE_REST  with DESCRIPTOR: a taker that leaves does not ring for what is left
  *     -DDEAF        with CLOSE: it wakes no taker
@@ -353,11 +352,7 @@ inline rest_from_memory()
        :: is_mine ->
           say_resting();
           atomic { is_polled = !may_rest; all_rest = may_rest; may_rest = false; release() }
-#ifdef TRUST
-       :: else
-#else
-       :: else -> all_rest = false
-#endif
+       :: else -> all_rest = false /* another thread may glance */
        fi
     :: !is_polled
     fi
