@@ -26,6 +26,7 @@
 
 #include <zcrp.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -81,6 +82,15 @@ inline int check(int code)
 inline int64_t ns(duration limit)
 {
     return limit.count() < 0 ? -1 : limit.count();
+}
+
+inline ::zcrp_msg *wrap(const ::iovec *pieces, int count)
+{
+    ::zcrp_msg *made = zcrp_wrap_iov(pieces, count);
+
+    if (made == nullptr && errno == EINVAL)
+        throw error(ZCRP_ERROR_ARGUMENT);
+    return made;
 }
 
 /* What std::data works on. */
@@ -263,6 +273,12 @@ class message
     /* Over memory that is only sent. */
     explicit message(const_bytes memory)
         : message(zcrp_wrap_msg(const_cast<void *>(memory.data()), memory.size()))
+    {
+    }
+
+    /* Over several pieces of memory, which are gathered, or filled, in this order: zcrp_wrap_iov.
+     */
+    message(const ::iovec *pieces, int count) : message(detail::wrap(pieces, count))
     {
     }
 

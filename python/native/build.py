@@ -62,12 +62,13 @@ def declarations():
     header = read(HEADER)
     errors = [f"ZCRP_ERROR_{name}" for name in rows(header, "ZCRP_ERRORS")]
     names = errors + constants(header, "zcrp_congestion") + constants(header, "zcrp_channel")
-    names += constants(header, "zcrp_completion_kind") + constants(header, "zcrp_option_flags") + ["ZCRP_COPY_MOST", "ZCRP_KEYS_PSK_LEAST", "ZCRP_KEYS_PSK_MOST", "ZCRP_KEYS_IDENTITY_MOST"]
+    names += constants(header, "zcrp_completion_kind") + constants(header, "zcrp_option_flags") + ["ZCRP_COPY_MOST", "ZCRP_PIECES_MOST", "ZCRP_KEYS_PSK_LEAST", "ZCRP_KEYS_PSK_MOST", "ZCRP_KEYS_IDENTITY_MOST"]
     return "\n".join([
         *(f"#define {name} ..." for name in ["ZCRP_OK", "ZCRP_ERROR_COUNT", *names]),
         "struct zcrp_stats {", *(f"uint64_t {name};" for name in rows(header, "ZCRP_STATS")), "...; };",
         "struct zcrp_listener_stats {", *counters(header, "zcrp_listener_stats"), "...; };",
         "struct zcrp_options {", *option_fields(header), "...; };",
+        "struct iovec { void *iov_base; size_t iov_len; };",
         "struct zcrp_keys;", *key_functions(header),
         'extern "Python" size_t look_up_key(void *context, const char *identity, uint8_t *key, size_t size);',
         "struct zcrp_msg;", "void zcrp_free_msg(struct zcrp_msg *message);",

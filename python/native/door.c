@@ -409,6 +409,35 @@ int door_submit_one(struct door *door, int half, struct door_post *post, uint64_
     return door_submit(door, half, post, id, &buffer, &size);
 }
 
+/* The post's message is one over these pieces from now on. */
+static int wrap_pieces(struct door_post *post, const struct iovec *pieces, int count)
+{
+    struct zcrp_msg *before = post->messages[0];
+    struct zcrp_msg *message = zcrp_wrap_iov(pieces, count);
+
+    if (message == NULL)
+        return errno == ENOMEM ? ZCRP_ERROR_MEMORY : ZCRP_ERROR_ARGUMENT;
+    message->context = post;
+    post->messages[0] = message;
+    door_lock_posts();
+    zcrp_free_msg(before);
+    door_unlock_posts();
+    return ZCRP_OK;
+}
+
+int door_submit_pieces(struct door *door, int half, struct door_post *post, uint64_t id,
+                       const struct iovec *pieces, int count)
+{
+    if (!door_enter(door))
+        return ZCRP_ERROR_CLOSED;
+    int code = wrap_pieces(post, pieces, count);
+    post->id = id;
+    post->left = 1;
+    if (code == ZCRP_OK)
+        code = zcrp_submit(half_of(door, half), post->messages[0], post->messages[0]->message_size);
+    return door_leave(door, code);
+}
+
 int64_t door_pass(struct door *door, int half, struct door_post *post, void *buffer, uint64_t size,
                   int64_t timeout_ns)
 {

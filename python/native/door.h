@@ -93,6 +93,11 @@ int door_submit(struct door *door, int half, struct door_post *post, uint64_t id
 int door_submit_one(struct door *door, int half, struct door_post *post, uint64_t id, void *buffer,
                     uint64_t size);
 
+/* The same for a post of one message that lies in several pieces: zcrp_wrap_iov. Also
+ * ZCRP_ERROR_MEMORY. */
+int door_submit_pieces(struct door *door, int half, struct door_post *post, uint64_t id,
+                       const struct iovec *pieces, int count);
+
 /* Submits a post of one message, and waits for its end. As door_post_end. */
 int64_t door_pass(struct door *door, int half, struct door_post *post, void *buffer, uint64_t size,
                   int64_t timeout_ns);

@@ -338,6 +338,20 @@ static void sends_copies()
     CHECK(copies >= 32 && copies < 100);
 }
 
+static void sends_pieces()
+{
+    pair p;
+    char head[] = "head", body[] = "and body", in_head[6] = {}, in_body[7] = {};
+    const iovec out[] = {{head, 4}, {body, 8}}, in[] = {{in_head, 6}, {in_body, 7}};
+    zcrp::message sent(out, 2), received(in, 2);
+
+    p.here.receiver().submit(received);
+    p.there.sender().submit(sent);
+    CHECK(received.wait() == 12 && sent.wait() == 12);
+    CHECK(std::memcmp(in_head, "headan", 6) == 0 && std::memcmp(in_body, "d body", 6) == 0);
+    CHECK(code_of([&] { zcrp::message m(out, -1); }) == ZCRP_ERROR_ARGUMENT);
+}
+
 /* One thread serves two peers: it accepts them, takes what they send, and sees them go. */
 static void serves_by_a_queue()
 {
@@ -425,6 +439,7 @@ int main()
     says_what_is_wrong();
     owns_endpoints();
     sends_copies();
+    sends_pieces();
     serves_by_a_queue();
     ends_takes();
     std::printf("%d of %d checks passed\n", checks - failures, checks);

@@ -15,9 +15,9 @@ import collections
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, Optional
+from typing import Any, NoReturn, Optional, cast
 
-from ._buffers import SIZE_MOST, Export, whole
+from ._buffers import SIZE_MOST, Export, Pieces, release, whole
 from ._places import Host, Port, host_chars, port_chars
 from ._zcrp import ffi, lib
 from .errors import Closed, Error, PeerClosed, error_of, error_of_receive
@@ -100,8 +100,8 @@ def new_post(count: int) -> Any:
 
 def let_go(exports: Sequence[Export]) -> None:
     """Releases buffers that a traceback would hold."""
-    for pointer, _ in exports:
-        ffi.release(pointer)
+    for export in exports:
+        release(export)
 
 
 class Handle:
@@ -146,8 +146,9 @@ class Handle:
         if owner is not None:
             self.will_tell(half, number, post, owner)
         self.held[half][number] = (post, exports)
-        code = lib.door_submit(self.door, half, post, number, [pointer for pointer, _ in exports],
-                               [size for _, size in exports])
+        parts = cast(Sequence[tuple[Any, int]], exports)  # messages of a batch lie in one piece each
+        code = lib.door_submit(self.door, half, post, number, [pointer for pointer, _ in parts],
+                               [size for _, size in parts])
         if code != OK:
             self.refuse(half, number, exports, code)
         self.posted[half].append(number)
@@ -160,7 +161,10 @@ class Handle:
         if owner is not None:
             self.will_tell(half, number, post, owner)
         self.held[half][number] = (post, export)
-        code = _submit_one(self.door, half, post, number, *export)
+        if isinstance(export, tuple):
+            code = _submit_one(self.door, half, post, number, *export)
+        else:
+            code = self.submit_pieces(half, post, number, export)
         if code != OK:
             self.refuse(half, number, (export,), code)
         self.posted[half].append(number)
@@ -173,7 +177,11 @@ class Handle:
         if told is not None:
             told[number] = owner
 
-    def send_copy(self, export: Export) -> None:
+    def submit_pieces(self, half: int, post: Any, number: int, pieces: Pieces) -> int:
+        code: int = lib.door_submit_pieces(self.door, half, post, number, pieces.vector, pieces.count)
+        return code
+
+    def send_copy(self, export: tuple[Any, int]) -> None:
         """Sends a copy of this memory."""
         code = lib.door_send_copy(self.door, *export)
         let_go([export])
@@ -213,10 +221,15 @@ class Handle:
         limit = -1 if timeout is None else limit_ns(timeout)
         number = next(_ids)
         post = self.take_post()
-        pointer, size = export
         self.held[half][number] = (post, export)
+        slice_ns = SLICE_NS if limit < 0 else min(limit, SLICE_NS)
         try:
-            end: int = _pass(self.door, half, post, pointer, size, SLICE_NS if limit < 0 else min(limit, SLICE_NS))
+            if isinstance(export, tuple):
+                end: int = _pass(self.door, half, post, *export, slice_ns)
+            else:
+                end = self.submit_pieces(half, post, 0, export)
+                if end == OK:
+                    end = lib.door_post_end(post, slice_ns)
             if end == TIMEOUT:
                 end = self.go_on(post, limit)
         except BaseException:

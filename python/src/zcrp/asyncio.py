@@ -28,7 +28,8 @@ from types import TracebackType
 from typing import Any, Callable, Generic, Optional, TypeVar, Union
 
 from . import _door
-from ._buffers import Buffer, Export, blank, readable, whole, writable
+from ._buffers import (Buffer, Buffers, Export, blank, readable, readable_or_pieces, whole, writable,
+                       writable_or_pieces)
 from ._door import OK, RECEIVER, SENDER, TIMEOUT, Handle
 from ._zcrp import ffi, lib
 from .blocking import ListenerStatistics, Statistics, results
@@ -258,16 +259,17 @@ class Connection:
 
     # ---- messages
 
-    def send(self, buffer: Buffer) -> Posted[None]:
-        """Sends a message. Await that the peer has it; the buffer must not change before."""
-        return Posted(self, SENDER, [readable(buffer)], _nothing)
+    def send(self, buffer: Buffers) -> Posted[None]:
+        """Sends a message. Await that the peer has it; the buffer must not change before. A list or a tuple of up to
+        1,024 buffers is one message, gathered from all of them; :meth:`receive_into` takes such a list, too."""
+        return Posted(self, SENDER, [readable_or_pieces(buffer)], _nothing)
 
-    def receive_into(self, buffer: Buffer) -> Posted[int]:
+    def receive_into(self, buffer: Buffers) -> Posted[int]:
         """Posts a buffer for the next message that has none yet. Await how many bytes it has.
 
         :class:`zcrp.EndOfStream`: the peer has closed, and there is none.
         """
-        return Posted(self, RECEIVER, [writable(buffer)], _one)
+        return Posted(self, RECEIVER, [writable_or_pieces(buffer)], _one)
 
     def send_batch(self, buffers: Iterable[Buffer]) -> Posted[None]:
         """Sends a message for each buffer; all are posted, or none. Await that the peer has all of them.

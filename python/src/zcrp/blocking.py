@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _door
-from ._buffers import Buffer, Export, blank, readable, whole, writable
+from ._buffers import (Buffer, Buffers, Export, blank, readable, readable_or_pieces, whole, writable,
+                       writable_or_pieces)
 from ._door import OK, RECEIVER, SENDER, SLICE_NS, TIMEOUT, Handle, error_of_message
 from ._zcrp import ffi, lib
 from .errors import Closed, EndOfStream, Error, Forked, error_of, error_of_receive, over_limit
@@ -211,18 +212,19 @@ class Connection:
 
     # ---- messages
 
-    def send(self, buffer: Buffer, timeout: Optional[float] = None) -> None:
-        """Sends a message, and waits until the peer has it.
+    def send(self, buffer: Buffers, timeout: Optional[float] = None) -> None:
+        """Sends a message, and waits until the peer has it. A list or a tuple of up to 1,024 buffers is one message,
+        gathered from all of them; what receives takes such a list, too, and fills one buffer after the other.
 
         The peer has to post a buffer for it. If the time limit passes, or a signal's exception ends the wait, the
         message is cancelled.
         """
         try:
-            self._handle.pass_one(SENDER, readable(buffer), timeout)
+            self._handle.pass_one(SENDER, readable_or_pieces(buffer), timeout)
         except KeyboardInterrupt as interrupt:
             raise _door.brief(interrupt)
 
-    def receive_into(self, buffer: Buffer, timeout: Optional[float] = None) -> int:
+    def receive_into(self, buffer: Buffers, timeout: Optional[float] = None) -> int:
         """Waits for the next message, which lands in the buffer. How many bytes it has. :class:`EndOfStream`: the
         peer has closed, and there is none.
 
@@ -231,7 +233,7 @@ class Connection:
         also one that it sends later. To look again instead, use :meth:`post_receive` and wait for that.
         """
         try:
-            return self._handle.pass_one(RECEIVER, writable(buffer), timeout)
+            return self._handle.pass_one(RECEIVER, writable_or_pieces(buffer), timeout)
         except KeyboardInterrupt as interrupt:
             raise _door.brief(interrupt)
 
@@ -282,13 +284,13 @@ class Connection:
     def __iter__(self) -> Iterator[bytearray]:
         return self.messages()
 
-    def post_send(self, buffer: Buffer) -> Message:
+    def post_send(self, buffer: Buffers) -> Message:
         """Sends a message, and returns at once. The buffer must not change before the message has ended."""
-        return Message(self, SENDER, readable(buffer))
+        return Message(self, SENDER, readable_or_pieces(buffer))
 
-    def post_receive(self, buffer: Buffer) -> Message:
+    def post_receive(self, buffer: Buffers) -> Message:
         """Posts a buffer for the next message that has none yet, and returns at once."""
-        return Message(self, RECEIVER, writable(buffer))
+        return Message(self, RECEIVER, writable_or_pieces(buffer))
 
     def post_send_batch(self, buffers: Iterable[Buffer]) -> Batch:
         """Sends a message for each buffer, and returns at once. All are posted, or none."""
