@@ -8,7 +8,7 @@
 
 enum { LONG_WAITS = 20, RACES = 4000, LONG_NS = 100000, LATEST_NS = 10000 };
 
-#define LIMIT (2 * ENDS_SECOND)
+#define LIMIT (10 * ENDS_SECOND)
 
 static struct zcrp_queue *q;
 static struct lonely lonely;
