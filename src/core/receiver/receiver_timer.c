@@ -65,10 +65,13 @@ static bool is_calm(const struct receiver *r)
            interval >= CALM_TRIPS * t->round_trip;
 }
 
-/* Has the sender used none of the buffers since the last request? Then it is in no need of more. */
+/* Has the sender used none of the buffers since the last request? Then it is in no need of more.
+ * The oldest message may only miss a unit that got lost: then others come behind it. */
 static bool is_unused(const struct receiver *r)
 {
-    return r->timer.oldest == r->messages.base && announced(r) > 0;
+    const struct receiver_timer *t = &r->timer;
+    return t->oldest == r->messages.base && t->expected == r->prediction.message &&
+           announced(r) > 0;
 }
 
 bool receiver_timer_is_urgent(const struct receiver *r)
@@ -316,6 +319,7 @@ void receiver_timer_on_request(struct receiver_timer *t, instant now, const stru
     t->request = now + request_interval(r, t->requests);
     t->requests++;
     t->oldest = r->messages.base;
+    t->expected = r->prediction.message;
     if (is_answered && t->asked == NEVER) {
         t->asked = now;
         t->asked_for = r->messages.next;

@@ -28,7 +28,8 @@ struct receiver_timer {
     instant ack;       /* when an acknowledgement has to go out at the latest; NEVER: no news */
     instant request;   /* when the request is repeated unless something is heard */
     instant posted;    /* when the first message was posted that is not announced */
-    uint64_t oldest;   /* message that was not over when the last request left */
+    uint64_t oldest;   /* message that was not over when the last request left, */
+    uint64_t expected; /* and the one that was to come next */
     instant closing;   /* when the close is repeated */
     instant answered;  /* when a hello was last answered */
     uint64_t credit;   /* bytes that acknowledgements may take unasked */

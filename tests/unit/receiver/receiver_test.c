@@ -389,6 +389,19 @@ TEST(request__at_once_to_a_sender_that_uses_them)
     receiver_rig_expect("request 16*1=64");
 }
 
+/* So has one whose first unit got lost on the way, and has to come again. */
+TEST(request__at_once_to_a_sender_that_uses_them_behind_a_loss)
+{
+    announce_few();
+    for (uint32_t n = 1; n < 16; n++) {
+        receiver_rig_land_unit(receiver_rig_last(n, n, 0, 64));
+        receiver_rig_expect_message(n, 64);
+    }
+    for (int i = 0; i < 8; i++)
+        receiver_rig_post(64);
+    receiver_rig_expect("request 16*8=64");
+}
+
 /* It has been posted for an eighth of the time that the others have. */
 TEST(request__with_an_arrival)
 {
