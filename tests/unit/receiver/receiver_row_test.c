@@ -1,4 +1,5 @@
 /* Units in a row, and units that landed elsewhere: what a burst does to the user's memory. */
+#include "core/adt/intervals.h"
 #include "receiver_rig.h"
 
 #include "../../support/suite.h"
@@ -222,6 +223,64 @@ TEST(run__breaks_off_at_a_stranger)
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
 }
 
+/* What was marked is counted for each unit. */
+TEST(run__of_units_that_met_congestion)
+{
+    receiver_rig_start(5, SMALL);
+    receiver_rig_plan();
+    put_run(0, 5, 5);
+    rig.landing.ecn[0] = LANDING_ECN_CONGESTED;
+    receiver_rig_landed();
+    receiver_rig_expect("+ 0 5, 5 marked, ecn");
+    for (uint64_t n = 0; n < 5; n++)
+        receiver_rig_expect_message(n, SMALL);
+}
+
+/* Only one that is above all before is followed by numbers that are added together. */
+TEST(run__below_what_is_there_already)
+{
+    receiver_rig_start(6, SMALL);
+    struct unit_trailer last = small(5, 6);
+    last.flags |= FLAG_HAS_NEXT;
+    last.next_step = -5;
+    last.next_length = SMALL;
+    receiver_rig_land_unit(last);
+    receiver_rig_expect("- 0 5 6");
+    put_run(0, 5, 6);
+    receiver_rig_land();
+    receiver_rig_expect_message(5, SMALL);
+    for (uint64_t n = 0; n < 5; n++)
+        receiver_rig_expect_message(n, SMALL);
+    receiver_rig_expect("+ 0 6");
+}
+
+/* Of message 2 the end is there. Its first unit lands where the run goes on, and lies: it were the
+ * whole of it. */
+TEST(run__breaks_off_at_a_message_that_is_longer)
+{
+    receiver_rig_start(3, 2 * RIG_DATA);
+    receiver_rig_land_unit(receiver_rig_last(0, 2, RIG_DATA, RIG_DATA));
+    struct unit_trailer first = receiver_rig_last(1, 0, 0, RIG_DATA);
+    first.flags |= FLAG_HAS_NEXT;
+    first.next_step = 1;
+    first.next_length = RIG_DATA;
+    receiver_rig_land_unit(first);
+    receiver_rig_expect_message(0, RIG_DATA);
+    for (uint32_t n = 1; n < 3; n++) {
+        struct unit_trailer t = receiver_rig_last(1 + n, n, 0, RIG_DATA);
+        t.flags |= FLAG_HAS_NEXT;
+        t.next_step = 1;
+        t.next_length = RIG_DATA;
+        receiver_rig_put_unit(&t);
+    }
+    receiver_rig_land();
+    receiver_rig_expect_message(1, RIG_DATA);
+    receiver_rig_expect_no_event();
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_beyond, 1);
+    receiver_rig_land_unit(receiver_rig_unit(3, 2, 0));
+    receiver_rig_expect_message(2, 2 * RIG_DATA);
+}
+
 /* ---- plans ---- */
 
 static uint32_t pairs_planned(void)
@@ -261,6 +320,51 @@ TEST(plan__made_anew, .rows = 5)
         receiver_fail(rig.r, rig.now, OUTCOME_SILENT);
     ck_assert_uint_eq(pairs_planned(), pairs[_i]);
     ck_assert_uint_gt(rig.landing.plan.number, number);
+}
+
+/* A unit of the message landed by way of another landing: it is not offered again. */
+TEST(plan__made_anew_after_another_landing)
+{
+    receiver_rig_start(1, 3 * RIG_DATA);
+    ck_assert_uint_eq(pairs_planned(), 3);
+    struct landing kept = rig.landing;
+    landing_init(&rig.landing, rig.landing_memory, 1);
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    rig.landing = kept;
+    ck_assert_uint_eq(pairs_planned(), 2);
+}
+
+/* Wholes that come meanwhile need the place of the numbers that a plan points at. */
+TEST(plan__made_anew_after_a_whole)
+{
+    receiver_rig_start(2, SMALL);
+    ck_assert_uint_eq(pairs_planned(), 2);
+    receiver_whole_begin(rig.r);
+    receiver_whole_end(rig.r);
+    ck_assert_uint_eq(pairs_planned(), 2);
+    ck_assert_uint_eq(receiver_planned(rig.r).last - receiver_planned(rig.r).first, 2);
+}
+
+/* What landed of it is not known, and an AAL5 channel has left no openings of it. */
+TEST(plan__made_anew_where_one_was_spoilt)
+{
+    receiver_rig_start(2, SMALL);
+    receiver_rig_plan();
+    rig.landing.is_spoilt = true;
+    rig.landing.openings = 0;
+    receiver_landed(rig.r, rig.now, &rig.landing);
+    ck_assert_uint_eq(pairs_planned(), 2);
+    ck_assert_uint_eq(rig.landing.openings, 1);
+    ck_assert(!rig.landing.is_spoilt);
+}
+
+TEST(plan__made_anew_for_other_pairs)
+{
+    receiver_rig_start(2, SMALL);
+    receiver_plan(rig.r, &rig.landing, 1, 1);
+    ck_assert_uint_eq(rig.landing.units, 1);
+    receiver_rig_landed();
+    ck_assert_uint_eq(pairs_planned(), 2);
 }
 
 TEST(plan__offers_only_what_is_missing)
