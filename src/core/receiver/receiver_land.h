@@ -51,7 +51,7 @@ bool receiver_row_take(struct landing_row *row, const struct segment *segment);
 void receiver_row_close(struct receiver *r, instant now, struct landing *landing,
                         struct landing_row *row);
 
-/* Acknowledges what the arrival says, of so many bytes of data, and learns from it. */
+/* Acknowledges what the arrival says, of `data` bytes, and learns from it. */
 void receiver_acknowledge(struct receiver *r, instant now, const struct arrival *a, uint64_t data);
 
 /* A run of small messages, each of which is one unit, as large as the one before: what a stream of

@@ -124,8 +124,8 @@ uint32_t messages_out_finish(struct messages_out *m, uint64_t number, uint32_t c
 bool messages_out_announce(struct messages_out *m, uint64_t number, uint64_t size);
 
 /* As messages_out_announce of each number in [first, last), of which `first` is not below
- * `announced`, and all are less than AHEAD * capacity ahead (CHECKed): all are news. `size` is that
- * of a buffer. */
+ * `announced`, and all are less than AHEAD * capacity ahead (CHECKed): all are news. `size` is a
+ * buffer's. */
 void messages_out_announce_run(struct messages_out *m, uint64_t first, uint64_t last,
                                uint64_t size);
 

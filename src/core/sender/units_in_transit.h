@@ -36,7 +36,7 @@ struct transit_unit {
 
 /* Units with consecutive sequence numbers that have these in common. */
 struct transit_row {
-    uint32_t units;    /* so many */
+    uint32_t units;    /* how many */
     uint64_t message;  /* of all; */
     bool are_messages; /* or of the first, and each is the whole of a message, by number */
     instant sent;

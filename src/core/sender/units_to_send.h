@@ -81,7 +81,7 @@ uint32_t units_to_send_row(const struct fragment *head);
 uint32_t units_to_send_messages(struct units_to_send *u, const struct fragment *head,
                                 uint32_t most);
 
-/* Takes the head, as units_to_send_head just returned it, and so many of its row, 1 to
+/* Takes the head, as units_to_send_head just returned it, and `count` of its row, 1 to
  * units_to_send_row(head), or units_to_send_messages of it, and counts them as out in their
  * messages. */
 void units_to_send_take(struct units_to_send *u, const struct fragment *head, uint32_t count);
