@@ -54,8 +54,8 @@ uint8_t *pieces_at(const struct pieces *p, uint64_t offset, uint64_t *run);
 /* In how many pieces the bytes [first, last) lie, which are not none (CHECKed). O(log count). */
 uint32_t pieces_span(const struct pieces *p, uint64_t first, uint64_t last);
 
-/* How many bytes from `offset` on, which is not behind the last byte, lie in so many pieces at
- * most. O(log count). */
+/* How many bytes from `offset` on, which is not behind the last byte, lie in at most `pieces`
+ * pieces. O(log count). */
 uint64_t pieces_reach(const struct pieces *p, uint64_t offset, uint32_t pieces);
 
 /* Lists where the bytes [first, last) lie, in their order. Returns how many pieces there are; 0 if

@@ -86,8 +86,8 @@ bool receiver_times_post(const struct receiver *r);
 bool receiver_post(struct receiver *r, instant now, void *user, uint8_t *buffer, uint64_t size,
                    uint64_t *number);
 
-/* The same of a buffer that is the first `size` bytes of these pieces, which are borrowed likewise,
- * with their table. They do not overlap (CHECKed). */
+/* The same of a buffer that is the first `size` bytes of these pieces, which are borrowed until
+ * then, too, with their table. They do not overlap (CHECKed). */
 bool receiver_post_pieces(struct receiver *r, instant now, void *user, const struct pieces *pieces,
                           uint64_t size, uint64_t *number);
 

@@ -101,8 +101,8 @@ size_t sender_rest(struct sender *s);
 bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buffer, uint64_t size,
                    uint64_t *number);
 
-/* The same of a message whose first `size` bytes lie in these pieces, which are borrowed likewise,
- * with their table. They may overlap. */
+/* The same of a message whose first `size` bytes lie in these pieces, which are borrowed until
+ * then, too, with their table. They may overlap. */
 bool sender_submit_pieces(struct sender *s, instant now, void *user, const struct pieces *pieces,
                           uint64_t size, uint64_t *number);
 

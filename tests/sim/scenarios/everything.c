@@ -120,6 +120,15 @@ static struct setup everything_sealed_in_memory(uint64_t seed, uint32_t paramete
     return setup;
 }
 
+/* A half of all messages and buffers lie in several pieces of memory. */
+static struct setup everything_in_pieces(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = seed % 2 == 0 ? everything_in_memory(seed, parameter)
+                                       : everything_sealed_in_memory(seed, parameter);
+    setup.cut_one_in = 2;
+    return setup;
+}
+
 /* ---- small messages of one size, many at a time: they leave, land and are acknowledged in rows */
 
 static struct setup everything_small(uint64_t seed, uint32_t parameter)
@@ -141,6 +150,14 @@ static struct setup everything_small(uint64_t seed, uint32_t parameter)
     return setup;
 }
 
+/* Those in pieces break the rows off. */
+static struct setup everything_small_in_pieces(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = everything_small(seed, parameter);
+    setup.cut_one_in = 8;
+    return setup;
+}
+
 const struct scenario scenarios_of_everything[] = {
     {"everything", everything, NULL, 0, 100, 0, 0},
     {"everything, from 2^16 - 3", everything, NULL, (1u << 16) - 3, 50, 0, 0},
@@ -151,6 +168,8 @@ const struct scenario scenarios_of_everything[] = {
     {"everything, and memory", everything_in_memory, NULL, 0, 100, 0, 0},
     {"everything, and memory, from 2^32 - 3", everything_in_memory, NULL, UINT32_MAX - 2, 50, 0, 0},
     {"everything, and memory, with keys", everything_sealed_in_memory, NULL, 0, 50, 0, 0},
+    {"everything, in pieces", everything_in_pieces, NULL, 0, 100, 0, 0},
+    {"everything, small, in pieces", everything_small_in_pieces, NULL, 0, 100, 0, 0},
     {"everything, small", everything_small, NULL, 0, 100, 0, 0},
     {"everything, small, from 2^32 - 30", everything_small, NULL, UINT32_MAX - 29, 100, 0, 0},
     {.name = NULL},
