@@ -21,7 +21,7 @@
 
 enum { ROLE_FORWARD, ROLE_TUNNEL, ROLE_RESERVED, KEPT = 4, CONNECTING_MOST = 32, ATTEMPTS = 3 };
 
-static const int64_t second_ns = 1000000000, retry_most_ns = 15000000000, connect_ns = 20000000000;
+static const int64_t second_ns = 1000000000, retry_most_ns = 15000000000, connect_ns = 30000000000;
 
 static struct near {
     const struct options *options;

@@ -94,7 +94,7 @@ def many(place):
             thread.start()
         for thread in threads:
             thread.join()
-        place.check("300 at once", results == [True] * 300)
+        place.check(f"300 at once: {set(near.lines)}", results == [True] * 300)
         place.check("200 in turn", all(echoes(near.port, data) for _ in range(200)))
         place.check("they are all over", place.soon(lambda: near.counts()["open"] == 0 and
                                                     far.counts()["open"] == 0))
