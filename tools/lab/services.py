@@ -14,7 +14,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 
 PORTS = {"http": 8080, "h2": 8081, "rsync": 8730, "ssh": 2222, "postgres": 5433, "iperf3": 5201}
@@ -104,11 +103,13 @@ def sshd(folder):
 
 
 def postgres(folder):
-    """Not root: it would refuse. Its files are beside the folder, which only its owner enters."""
-    place = tempfile.mkdtemp(prefix="postgres")
-    write(f"{folder}/postgres", place)
-    drop = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
-    if drop:
+    """Not root: it would refuse."""
+    place, drop = f"{folder}/postgres", []
+    shutil.rmtree(place, ignore_errors=True)
+    os.mkdir(place)
+    if os.geteuid() == 0:
+        drop = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        os.chmod(folder, 0o711)
         shutil.chown(place, "postgres", "postgres")
     quietly(*drop, find("initdb"), "-D", f"{place}/data", "-A", "trust", "-N", "-U", "x", cwd=place)
     with open(f"{place}/data/pg_hba.conf", "a", encoding="utf-8") as file:
@@ -166,12 +167,10 @@ def serve(folder, only=tuple(SERVICES)):
             processes[-1].wait()
         finally:
             for process in processes:
-                process.terminate()
+                is_postgres = process.args[-1] == "listen_addresses=*"  # to a SIGTERM it would wait for its clients
+                process.send_signal(signal.SIGINT if is_postgres else signal.SIGTERM)
             for process in processes:
                 process.wait()
-            if os.path.exists(f"{folder}/postgres"):
-                with open(f"{folder}/postgres", encoding="utf-8") as file:
-                    shutil.rmtree(file.read(), ignore_errors=True)
 
 
 if __name__ == "__main__":
