@@ -38,12 +38,13 @@ def echoes(port, data):
 
 def is_reset(port, data=b"hello"):
     """Does the stream end with an error?"""
-    with connect(port) as client:
-        try:
+    try:
+        with connect(port) as client:
             client.sendall(data)
-            return client.recv(1) != b"" and False
-        except ConnectionError:
-            return True
+            client.recv(1)
+            return False
+    except ConnectionError:
+        return True
 
 
 # ---- streams
