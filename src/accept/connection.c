@@ -379,6 +379,15 @@ void connection_abandon(struct zcrp_connection *c)
     free(c);
 }
 
+/* It says nothing of that (reason.h): whoever closes may have said more. */
+static bool has_wrong_keys(struct zcrp_entity *sender)
+{
+    entity_enter(sender);
+    bool is_so = machine_end(&sender->machine) == OUTCOME_KEYS;
+    entity_leave(sender);
+    return is_so;
+}
+
 /* What was sent is waited for first; then the peer is told that nothing is received any more. A
  * peer that did not confirm the first is told once, and is not waited for again. */
 int zcrp_connection_close(struct zcrp_connection *connection)
@@ -396,7 +405,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         return code;
     (void)entity_leave_queue(c->receiver, NULL);
     (void)entity_leave_queue(c->sender, NULL);
-    bool is_refused = code_of_state(c) == ZCRP_ERROR_KEYS;
+    bool is_refused = has_wrong_keys(c->sender);
     instant began = clock_now();
     int sent = entity_linger(c->sender, began);
     if (sent == ZCRP_OK)
