@@ -186,7 +186,7 @@ static int say_refused_name(const char *host, const char *port, const union addr
 
 /* How the connection stands: OK, BUSY while its peer is looked for, or why it has ended. A peer
  * that has closed may say so to the receiver first. */
-static int code_of_state(struct zcrp_connection *c)
+static int status_of(struct zcrp_connection *c)
 {
     entity_enter(c->sender);
     int code = c->sender->link->is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_OK;
@@ -195,14 +195,6 @@ static int code_of_state(struct zcrp_connection *c)
     if (code == ZCRP_OK && machine_told(&c->receiver->machine) != OUTCOME_OK)
         code = ZCRP_ERROR_PEER_CLOSED;
     entity_leave(c->sender);
-    return code;
-}
-
-/* The same, and the thread can ask what was refused. */
-static int status_of(struct zcrp_connection *c)
-{
-    int code = code_of_state(c);
-
     return code == ZCRP_ERROR_REFUSED ? say_refused(&c->peer) : code;
 }
 

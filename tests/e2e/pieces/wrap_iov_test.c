@@ -110,7 +110,7 @@ static const struct zcrp_options units[] = {
 
 TEST(wrap_iov__each_cut, .rows = 3 * CUT_KINDS)
 {
-    enum cut_kind from = _i % CUT_KINDS;
+    enum cut_kind from = (enum cut_kind)(_i % CUT_KINDS);
     struct ends e = ends_open(LOOPBACK_UDP4, false, &units[_i / CUT_KINDS]);
 
     for (unsigned to = 0; to < CUT_KINDS; to++)
@@ -126,7 +126,7 @@ TEST(wrap_iov__shorter_than_the_pieces, .rows = CUT_KINDS)
 
     for (unsigned from = 0; from < CUT_KINDS; from++)
         for (unsigned i = 0; i < SIZES; i++)
-            pass(&e, sizes[i], from, sizes[i] + 5000 * i, _i, 100 * from + i);
+            pass(&e, sizes[i], from, sizes[i] + 5000 * i, (enum cut_kind)_i, 100 * from + i);
     ends_close(&e);
 }
 
