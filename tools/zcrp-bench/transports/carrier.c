@@ -197,7 +197,7 @@ bool carrier_was_memory(const struct counts *sender, uint64_t bytes)
     if (!sender->is_known)
         return false;
     return value[COUNT_bytes_copied_once] > bytes / 2 ||
-           value[COUNT_system_calls] < value[COUNT_bursts] + value[COUNT_acknowledgements];
+           value[COUNT_system_calls] < value[COUNT_bursts]; /* over UDP each burst is a call */
 }
 
 /* Of a connection: the same at both ends. Connecting fails after the limit of the settings, too.

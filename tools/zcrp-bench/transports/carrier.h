@@ -79,9 +79,9 @@ bool carrier_is_aal5(uint64_t channel);
 bool carrier_is_memory(uint64_t channel);
 
 /* By what a sender counted while it sent `bytes` of messages: did most of its units go by memory?
- * Large ones are counted as such. Small ones are not, but over a socket each burst and each
- * acknowledgement takes a system call, so fewer calls show another way. Small units that each wake
- * their peer through the socket take as many calls, and do not show. */
+ * Large ones are counted as such. Small ones are not, but over a socket each burst takes a system
+ * call, so fewer calls show another way. Small units that each wake their peer through the socket
+ * take as many calls, and do not show. */
 bool carrier_was_memory(const struct counts *sender, uint64_t bytes);
 
 #endif
