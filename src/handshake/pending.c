@@ -6,6 +6,7 @@
 #include "transport/keyed_hash.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,12 +43,16 @@ struct pending {
 
 /* ---- places ---- */
 
+/* A child that is forked in between leaves the place alone: its thread was at work on it. */
 static void free_place(struct pending_handshake *h)
 {
+    h->state = PENDING_SERVED;
+    atomic_thread_fence(memory_order_seq_cst);
     tls_handshake_destroy(h->tls);
     h->tls = NULL;
     free(h->early);
     h->early = NULL;
+    atomic_thread_fence(memory_order_seq_cst);
     h->state = PENDING_NONE;
 }
 
