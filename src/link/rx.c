@@ -51,12 +51,11 @@ static bool take_wholes(struct zcrp_entity *e)
 static void leave_wholes(struct zcrp_entity *e)
 {
     struct zcrp_entity *sender = e->link->half[MACHINE_SENDER];
-    struct receiver *r = e->machine.receiver;
     const struct peer_news news = {.is_heard = true, .has_shown = keyed_is_news(e)};
 
     entity_touch(e);
     e->link->rx.are_whole = true;
-    receiver_on_wholes(r, receiver_times_wholes(r) ? clock_now() : clock_tick());
+    receiver_on_wholes(e->machine.receiver, clock_now()); /* by a stale time much would be due */
     bool has_news = sender != NULL && receive_tell_news(sender, news);
     if (has_news)
         entity_touch(sender);

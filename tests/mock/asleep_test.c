@@ -330,7 +330,7 @@ TEST(asleep__not_beside_a_backlog)
         out[i] = zcrp_alloc_msg(BYTES);
         assert_int_equal(zcrp_submit(p.receiver, in[i], BYTES), ZCRP_OK);
     }
-    while (!has_backlog && sent < MOST) { /* on a busy machine the timeout thread lands them */
+    while (!has_backlog && sent < MOST) {
         await_idle(p.sender);
         assert_int_equal(zcrp_submit(p.sender, out[sent++], BYTES), ZCRP_OK);
         bool sleeps_on = is_idle(p.sender, &has_backlog);
@@ -346,4 +346,6 @@ TEST(asleep__not_beside_a_backlog)
         zcrp_free_msg(in[i]);
         zcrp_free_msg(out[i]);
     }
+    if (!has_backlog)
+        skip(); /* another thread has landed them all */
 }

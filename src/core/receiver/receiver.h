@@ -226,9 +226,8 @@ void receiver_whole_revoked(struct receiver *r, uint64_t number, uint64_t size);
 /* As receiver_whole_landed. True: the message is over, and this is its event. */
 bool receiver_whole_ends(struct receiver *r, uint64_t number, uint64_t size, struct event *event);
 
-/* Some have landed, which is a sign of life. May `now` not be some milliseconds ago? */
+/* Some have landed, which is a sign of life. */
 void receiver_on_wholes(struct receiver *r, instant now);
-bool receiver_times_wholes(const struct receiver *r);
 
 /* A buffer for the message of this number in the session. */
 struct credit {

@@ -91,11 +91,6 @@ void receiver_whole_revoked(struct receiver *r, uint64_t number, uint64_t size)
     message->scribbled = greater(message->scribbled, size);
 }
 
-bool receiver_times_wholes(const struct receiver *r)
-{
-    return r->timer.asked != NEVER || !receiver_is_known(r) || r->config.silence < SECOND;
-}
-
 void receiver_on_wholes(struct receiver *r, instant now)
 {
     r->session.nonce = 0;
