@@ -125,7 +125,8 @@ void message_decide(struct message *m, int code, nlong length)
     m->seen_bytes = code == ZCRP_OK ? length : 0;
 }
 
-/* One whose latch is open may be in another list at once. */
+/* One whose latch is open may be in another list at once. One whose latch is closed may leave the
+ * collection meanwhile, but its links stay. */
 void messages_tell(struct list ended)
 {
     struct message *m = ended.first;
@@ -168,7 +169,7 @@ void list_append(struct list *l, struct list more)
 
 void list_remove(struct list *l, struct message *message)
 {
-    struct list_links links = message->links;
+    const struct list_links links = message->links;
 
     if (links.previous != NULL)
         links.previous->links.next = links.next;
@@ -178,5 +179,4 @@ void list_remove(struct list *l, struct message *message)
         links.next->links.previous = links.previous;
     else
         l->last = links.previous;
-    message->links = (struct list_links){.previous = NULL};
 }

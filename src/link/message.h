@@ -48,7 +48,7 @@ void list_add(struct list *l, struct message *message);
 /* Appends a whole list, whose first and last are then within this one. O(1), cannot fail. */
 void list_append(struct list *l, struct list more);
 
-/* Removes the message, which is in this list. O(1), cannot fail. */
+/* Removes the message, which is in this list; its own links stay as they are. O(1), cannot fail. */
 void list_remove(struct list *l, struct message *message);
 
 /* Where a flight stands. It only moves on, by message_move. */

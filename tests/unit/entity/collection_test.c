@@ -19,9 +19,12 @@ static void put(int i)
 {
     struct message *message = message_of(m[i]);
 
+    struct list ended = {.first = NULL};
+
     message_begin(message, NULL, 0, 0);
     message_decide(message, ZCRP_OK, 0);
-    (void)collection_put(&collection, (struct list){.first = message, .last = message});
+    list_add(&ended, message);
+    (void)collection_put(&collection, ended);
 }
 
 static void end(int i)
@@ -224,6 +227,25 @@ static struct list ended_of(int messages)
         list_add(&ended, message_of(m[i]));
     }
     return ended;
+}
+
+/* Another thread leaves the queue, or closes, while this one opens the latches. */
+TEST(collection_leave_queue__while_messages_are_told)
+{
+    struct completions queue;
+    struct sockets *sockets;
+    int rings = 0;
+
+    completions_init(&queue, count, &rings, NULL);
+    ck_assert(completions_add(&queue, &collection.place, &(struct place){.context = NULL}));
+    const struct list ended = ended_of(3);
+    struct completions *told = collection_put(&collection, ended);
+    ck_assert(collection_leave_queue(&collection, &queue, &sockets));
+    messages_tell(ended);
+    collection_tell(&collection, told);
+    for (int i = 0; i < 3; i++)
+        ck_assert(!message_is_in_flight(message_of(m[i])));
+    completions_fini(&queue);
 }
 
 /* The rest waits in the queue, and later ends follow it. */
