@@ -1,7 +1,7 @@
 /* A sender on this host whose process stands still while it pushes: it has claimed memory of the
  * receiver's, and may write there at any time. No message ends before that is over; then nobody
  * writes to it any more. */
-/* wrap: process_vm_writev sched_yield */
+/* wrap: process_vm_writev process_vm_readv sched_yield */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "../support/pattern.h"
@@ -20,14 +20,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOTS = 4, BYTES = 1 << 20, SENT = 0x55, OWNED = 0xAA };
+enum { SLOTS = 4, BYTES = 1 << 20, SENT = 0x55, OWNED = 0xAA, SLOW_MS = 50 };
 
 #define MS ((int64_t)1000000)
 
 static const struct zcrp_options limits = {.silence_ns = 1000 * MS, .linger_ns = 200 * MS};
 
-/* The sender does not give up a receiver that a busy machine keeps waiting. */
-static const struct zcrp_options patience = {.silence_ns = 20000 * MS, .linger_ns = 200 * MS};
+/* The sender does not give up a receiver that a busy machine keeps waiting, and looks for something
+ * to push while that copies. */
+static const struct zcrp_options patience = {
+    .silence_ns = 20000 * MS, .linger_ns = 200 * MS, .spin_ns = SLOW_MS * MS};
 
 /* Both processes have these. */
 static struct {
@@ -47,6 +49,22 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
     if (atomic_compare_exchange_strong(&shared->stops, &stops, false))
         (void)raise(SIGSTOP);
     return __real_process_vm_writev(pid, here, heres, there, theres, flags);
+}
+
+/* The receiver is slow while a push is wanted: else a busy machine's copies all before the sender
+ * looks. */
+static bool is_receiver;
+
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
+                                const struct iovec *there, unsigned long theres,
+                                unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
+                                const struct iovec *there, unsigned long theres,
+                                unsigned long flags)
+{
+    for (int i = 0; is_receiver && i < SLOW_MS && atomic_load(&shared->stops); i++)
+        (void)usleep(1000);
+    return __real_process_vm_readv(pid, here, heres, there, theres, flags);
 }
 
 /* The library's thread yields while it waits for a target. */
@@ -153,7 +171,8 @@ static void begin(struct receiver *r, bool is_connection)
     if (is_connection)
         assert_int_equal(pipe(r->way.port), 0);
     r->peer = fork();
-    if (r->peer == 0)
+    is_receiver = r->peer != 0;
+    if (!is_receiver)
         be_sender(&r->way);
     if (is_connection)
         accept_sender(r);
