@@ -133,24 +133,14 @@ static int receive_far(void)
 
 static struct histogram trips;
 
-static int ask(struct transport *end, struct job *job)
-{
-    return trips_ask(end, end, job, &trips);
-}
-
-static int answer(struct transport *end, struct job *job)
-{
-    return trips_answer(end, end, job);
-}
-
 static int ask_near(void)
 {
-    return move(&near, &sent, ask);
+    return trips_ask(&near, &near, &sent, &trips);
 }
 
 static int answer_far(void)
 {
-    return move(&far, &got, answer);
+    return trips_answer(&far, &far, &got);
 }
 
 TEST(unix__every_byte_arrives_in_its_place, .rows = KINDS)
