@@ -1,20 +1,21 @@
-/* libzcrp: the zero-copying, block-acknowledging, receiver-initiated message protocol (ZCRP,
- * Aalborg 1998) over UDP and AAL5.
+/* libzcrp: ZCRP, the zero-copying, block-acknowledging, receiver-initiated message protocol
+ * (Aalborg 1998), over UDP, shared memory, and AAL5. It adds no copy to the kernel's own.
  *
  * A sender sends messages; a receiver posts buffers. The n-th message sent lands in the n-th
  * buffer posted, in place: every unit on the wire says what comes next, so that the kernel is told
  * where the data belongs before it arrives.
  *
- *     struct zcrp_msg *m = zcrp_alloc_msg(size);      struct zcrp_msg *m = zcrp_alloc_msg(size);
- *     zcrp_send_init(fds);                            zcrp_rcv_init(fds);
- *     fill(m->buffer);                                zcrp_rcv(m, size);
- *     zcrp_send(m, size);                             ... compute ...
- *     ... compute ...                                 zcrp_wait(m);
- *     zcrp_wait(m);                                   use(m->buffer, m->length);
- *     zcrp_send_close();                              zcrp_rcv_close();
+ *     zcrp_listen(&l, "*", "7000", &options);         zcrp_connect(&c, host, "7000", &options, -1);
+ *     zcrp_accept(l, &c, -1);
+ *     m = zcrp_alloc_msg(size);                       m = zcrp_alloc_msg(size);
+ *     zcrp_submit(zcrp_connection_receiver(c), m,     fill(m->buffer);
+ *                 size);                              zcrp_submit(zcrp_connection_sender(c), m,
+ *     ... compute ...                                             size);
+ *     zcrp_wait_for(m, -1);                           ... compute ...
+ *     use(m->buffer, m->length);                      zcrp_wait_for(m, -1);
  *
- * The first part of this header is the API of the paper: one sender and one receiver a process.
- * The second part is for programs that want handles, options, time limits and reasons.
+ * New programs use connections and listeners, queues and keys, which follow below. The first part
+ * of this header is the API of the paper: one sender and one receiver a process.
  *
  * Ownership. From a successful zcrp_send, zcrp_rcv or zcrp_submit until wait, probe or collect says
  * that the message has ended, its buffer belongs to the library: do not read what is being
@@ -26,12 +27,12 @@
  * zcrp_explain says which mistake. A failed message carries a code, see zcrp_error. Network faults
  * are repaired and counted, see zcrp_stats.
  *
- * Threads. Every function may be called from any thread at any time, with two exceptions. One
- * message must not be given to two calls at once, other than wait, probe, error and cancel. An
- * entity must not be used during or after its close. In a signal handler only zcrp_interrupt,
+ * Threads. Every function may be called from any thread at any time, but: one message must not be
+ * given to two calls at once, other than wait, probe, error and cancel; an entity must not be used
+ * during or after its close; and in a signal handler only zcrp_interrupt,
  * zcrp_connection_interrupt, zcrp_listener_interrupt and zcrp_queue_interrupt may be called. The
- * library prints nothing, never exits, and installs no signal handler. There is one exception: if
- * an invariant of its own is broken, it prints that to standard error and aborts.
+ * library installs no signal handler, prints nothing and never exits, unless an invariant of its
+ * own is broken: then it prints that to standard error and aborts.
  *
  * Forks. A child may open entities of its own; with the paper's API it has to close its parent's
  * first. It may close its parent's entities: that frees the child's copies and tells the
@@ -126,17 +127,18 @@ ZCRP_PUBLIC ZCRP_MUST_USE nbyte zcrp_rcv(struct zcrp_msg *message, nlong size);
 ZCRP_PUBLIC nlong zcrp_wait(struct zcrp_msg *message);
 
 /* 1 if the message has ended, well or not; else 0. Never blocks. A message that was never submitted
- * has not ended; NULL neither.
+ * has not ended. 0 for NULL.
  *
- * A program that probes again and again, every 50 us at least, receives by that, in its own thread,
- * unless another thread does. Where nothing has come for 2 ms, or nobody has probed for as long,
- * the library's threads receive, and a probe makes no system call. */
+ * In a program that probes at least every 50 us, the probe itself receives, unless another thread
+ * does. When nothing has come for 2 ms, or nobody has probed for as long, the library's threads
+ * receive again, and a probe makes no system call. */
 ZCRP_PUBLIC nbyte zcrp_probe(struct zcrp_msg *message);
 
 /* Ends this process's sender or receiver. Waits until all that was sent is acknowledged, but at
  * most five seconds without a new acknowledgement; tells the peer; joins the threads. Messages that
- * are left fail with ZCRP_ERROR_CLOSED. Init works again afterwards. 1 on success; 0 if there was
- * none, or as ZCRP_ERROR_BUSY says at zcrp_close. */
+ * are left fail with ZCRP_ERROR_CLOSED. Then the process may call init again. 1 on success; 0 if
+ * this process had no sender (receiver), or if a message is in flight still (see ZCRP_ERROR_BUSY at
+ * zcrp_close). */
 ZCRP_PUBLIC nbyte zcrp_send_close(void);
 ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
 
