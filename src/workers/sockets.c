@@ -352,6 +352,33 @@ static void on_events(struct sockets *s, const struct epoll_event *event, int co
             wake_clear(&s->wake);
 }
 
+/* Within the mutex. The only member, if its socket is armed; else NULL. */
+static struct sockets_member *find_only(const struct sockets *s)
+{
+    for (uint32_t i = SLOT_WAKE + 1; s->members == 1 && i < s->slots; i++)
+        if (s->table[i].member != NULL)
+            return s->table[i].member->events != 0 ? s->table[i].member : NULL;
+    return NULL;
+}
+
+/* A user's thread that only asks has the turn of an only member, whether epoll knows of something
+ * or not: that is a system call less if there is something, and none more if not. False: there is
+ * no such member. The wake stays as it is, for whoever sleeps next. */
+static bool ask_only(struct sockets *s, bool *any)
+{
+    if (!atomic_load_explicit(&s->is_users, memory_order_relaxed) || sockets_are_polled(s))
+        return false;
+    mutex_lock(&s->mutex);
+    struct sockets_member *only = find_only(s);
+    if (only != NULL) {
+        atomic_store_explicit(&s->is_alone, true, memory_order_relaxed);
+        arrive(s, only);
+        *any |= end_naps(s);
+    }
+    mutex_unlock(&s->mutex);
+    return only != NULL;
+}
+
 /* Where many have something epoll tells of some, and next of others. */
 bool sockets_look(struct sockets *s, instant until)
 {
@@ -361,7 +388,7 @@ bool sockets_look(struct sockets *s, instant until)
     if (any)
         until = 0;
     bool asks = until <= 0;
-    if (asks && is_deaf(s))
+    if (asks && (is_deaf(s) || ask_only(s, &any)))
         return any;
     int count =
         events_wait(s->epoll, event, EVENTS, asks ? 0 : instant_earlier(until, sockets_due(s)));

@@ -217,6 +217,26 @@ TEST(sockets_are_users__of_few, .rows = 4)
     ck_assert_int_eq(client[0].is_for_user, is_users && are_few);
 }
 
+/* A user that asks need not ask epoll first. Somebody else's look does, and a sleeper is woken. */
+TEST(sockets_look__only_member)
+{
+    for (int i = 1; i < 3; i++)
+        ck_assert(sockets_remove(&set, &client[i].member));
+    ck_assert(!sockets_look(&set, 0));
+    ck_assert_int_eq(client[0].turns, 0);
+    set.is_users = true;
+    wake_signal(&set.wake);
+    (void)sockets_look(&set, 0);
+    ck_assert_int_eq(client[0].turns, 1);
+    ck_assert_int_eq(client[0].is_for_user, true);
+    ck_assert(sockets_look(&set, NEVER)); /* by the wake */
+    ck_assert_int_eq(client[0].turns, 1);
+    client[0].next = SOCKETS_LEAVE_BE;
+    for (int i = 0; i < 3; i++)
+        (void)sockets_look(&set, 0);
+    ck_assert_int_eq(client[0].turns, 2);
+}
+
 /* A glance looks at no socket. */
 TEST(sockets_glance__memory_alone)
 {
