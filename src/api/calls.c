@@ -1,5 +1,6 @@
-/* What users call on messages and entities, but for making messages (messages.c), waiting (wait.c)
- * and open and close (life.c): submitting, taking back, collecting, expecting; statistics. */
+/* The public calls that submit and cancel messages, collect ended ones, ask for a message's size,
+ * and read statistics. messages.c makes messages, wait.c waits for them, and link/life.c opens and
+ * closes entities. */
 #include "core/wire/datagram.h"
 #include "link/codes.h"
 #include "link/process.h"

@@ -1,20 +1,20 @@
-"""Connections whose calls are awaited. The names are the same as in :mod:`zcrp`::
+"""Connections whose calls you await. The names are the same as in :mod:`zcrp`::
 
     connection = await zcrp.asyncio.connect("192.0.2.1", 7000)
     buffer = numpy.empty(n, "u1")
     await connection.receive_into(buffer)
 
-A call posts its message at once; what it returns is awaited for the end. So buffers are posted ahead by calling
-first and awaiting later::
+A call posts its message at once, and returns an object that you await until the message has ended. So you can post
+buffers ahead: call first, and await later::
 
     posted = [connection.receive_into(block) for block in blocks]
     for block, ended in zip(blocks, posted):
         work(block, await ended)
 
-If you cancel what is awaited, or the task that awaits it, the message is cancelled: the buffer is yours again at once.
+If you cancel this object, or the task that awaits it, the message is cancelled: the buffer is yours again at once.
 
-One completion queue serves all connections and listeners of an event loop, which watches one descriptor for them,
-and one wake-up all messages that have ended by then. All calls belong into the thread of the loop.
+One completion queue serves all connections and listeners of an event loop. The loop watches one descriptor for them,
+and one wake-up handles all messages that have ended by then. Make all calls in the thread of the loop.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _numbers = itertools.count(1)
 
 
 class Posted(asyncio.Future, Generic[T]):  # type: ignore[type-arg]
-    """What a call has posted: to be awaited, or cancelled."""
+    """The message, or messages, that a call has posted: await or cancel it."""
 
     def __init__(self, connection: Connection, half: int, exports: Sequence[Export],
                  value: Callable[[list[int]], T]) -> None:
@@ -265,9 +265,9 @@ class Connection:
         return Posted(self, SENDER, [readable_or_pieces(buffer)], _nothing)
 
     def receive_into(self, buffer: Buffers) -> Posted[int]:
-        """Posts a buffer for the next message that has none yet. Await how many bytes it has.
+        """Posts a buffer for the next message that has no buffer yet. Await its number of bytes.
 
-        :class:`zcrp.EndOfStream`: the peer has closed, and there is none.
+        :class:`zcrp.EndOfStream`: the peer has closed, and there is no next message.
         """
         return Posted(self, RECEIVER, [writable_or_pieces(buffer)], _one)
 
@@ -283,10 +283,10 @@ class Connection:
         return Posted(self, RECEIVER, [writable(buffer) for buffer in buffers], _all)
 
     def receive(self, limit: Optional[int] = None) -> Posted[bytearray]:
-        """Asks for the next message, of any size. Await it. The peer says the size first, which costs a round trip.
+        """Asks for the next message, of any size. Await it. The peer announces the size first: a round trip more.
 
-        Buffers that are posted meanwhile are for the messages behind it. Cancelled before the size has come, it loses
-        nothing: the message is the next one's.
+        Buffers that you post meanwhile are for later messages. If you cancel the call before the size has come, no
+        message is lost: the next call gets it.
 
         A message of more than ``limit`` bytes stays with the peer: :class:`zcrp.TooLarge`. Give a limit if you do
         not trust the peer. :class:`zcrp.EndOfStream`: the peer has closed, and there is no next message.
@@ -296,7 +296,7 @@ class Connection:
         return _Received(self, most)
 
     async def messages(self, limit: Optional[int] = None) -> AsyncIterator[bytearray]:
-        """The messages that come, one by one as by :meth:`receive`, until the peer closes. A loop over the
+        """Iterates over the messages, each as :meth:`receive` returns it, until the peer closes. A loop over the
         connection does the same: ``async for message in connection``."""
         while True:
             try:
@@ -312,9 +312,9 @@ class Connection:
         """Sends a copy of up to 16 KiB, as one message, and returns at once: the buffer may change. There is nothing to
         await.
 
-        Nothing tells of its end, and what is left when the peer is lost is lost. It is for an answer or a word of
-        control. :class:`zcrp.Busy`: there is no room, because 1 MiB of copies are under way. :class:`zcrp.Size`: it is
-        larger.
+        Nothing reports its end, and copies that are under way when the peer is lost are lost. Use it for answers and
+        control messages. :class:`zcrp.Busy`: there is no room, because 1 MiB of copies are under way.
+        :class:`zcrp.Size`: the message is larger than 16 KiB.
         """
         self._handle.send_copy(readable(buffer))
 
@@ -322,8 +322,9 @@ class Connection:
         """A buffer that a peer on this host may map, so that messages from one such buffer into another take one
         copy without a system call. ``numpy.frombuffer`` makes an array of it.
 
-        It comes from the memory that ``Options.mapped_bytes`` has set aside. If that does not suffice, or the peer is
-        on another host, it is ordinary memory. It may be used after :meth:`close`. What it holds is not cleared.
+        The buffer comes from the memory that ``Options.mapped_bytes`` has set aside. If that does not suffice, or the
+        peer is on another host, it is ordinary memory. You may use it after :meth:`close`. It is not cleared, and
+        may hold anything.
 
         A peer of this user on this host can read all of the memory set aside, at any time, and write none of it.
         """
@@ -371,7 +372,7 @@ class Connection:
         return self._handle.identity()
 
     def statistics(self) -> Statistics:
-        """What was counted so far."""
+        """The counters so far."""
         return Statistics(self._handle.statistics(SENDER), self._handle.statistics(RECEIVER))
 
     async def _connected(self) -> None:
@@ -386,8 +387,8 @@ class Connection:
     async def close(self) -> bool:
         """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
 
-        Messages that are left fail with :class:`zcrp.Closed`. If you cancel the close, it cancels what is left;
-        the connection is closed nevertheless.
+        Messages that are still in flight then fail with :class:`zcrp.Closed`. If you cancel the close, it cancels
+        them, and closes the connection nevertheless.
         """
         self._let_go()
         self._handle.begin_close()
@@ -403,7 +404,7 @@ class Connection:
         return code == OK
 
     def abort(self) -> None:
-        """Cancels all that is in flight, and closes without waiting for anybody."""
+        """Cancels all messages in flight, and closes without waiting for the peer."""
         self._let_go()
         self._handle.abandon()
         self._end_asking()
@@ -485,7 +486,7 @@ class Listener:
         self._callers.ring()
 
     def statistics(self) -> ListenerStatistics:
-        """What was counted so far."""
+        """The counters so far."""
         return ListenerStatistics._make(self._handle.listener_statistics(ListenerStatistics._fields))
 
     async def close(self) -> None:
@@ -533,8 +534,9 @@ async def connect(host: str, port: Union[int, str], options: Optional[Options] =
     """Connects to a listener, and waits until that has admitted this caller: its program may accept later.
 
     With a time limit it tries until that has passed (:class:`zcrp.Timeout`), or for as long as ``options.connect``
-    says. With neither it tries for 5 seconds, and says why nobody was found; for one second where nobody listens
-    (:class:`zcrp.Refused`). Of the host's addresses only the first to which this machine has a route is tried.
+    says. With neither it tries for 5 seconds, and its exception says why it found no peer. Where no process listens,
+    it tries for one second (:class:`zcrp.Refused`). It tries only the first of the host's addresses to which this
+    machine has a route.
     """
     loop = asyncio.get_running_loop()
     limit = None if _door.limit_ns(timeout) < 0 else timeout

@@ -1,4 +1,4 @@
-"""Connections whose calls wait. :mod:`zcrp.asyncio` has those whose calls are awaited."""
+"""Connections whose calls wait. :mod:`zcrp.asyncio` has connections whose calls you await."""
 from __future__ import annotations
 
 import threading
@@ -24,14 +24,14 @@ _post_end = lib.door_post_end
 
 
 class Statistics(NamedTuple):
-    """What both halves of a connection have counted, by the names of ``ZCRP_STATS`` in ``zcrp.h``."""
+    """The counters of both halves of a connection, by the names of ``ZCRP_STATS`` in ``zcrp.h``."""
 
     sender: dict[str, int]
     receiver: dict[str, int]
 
 
 class ListenerStatistics(NamedTuple):
-    """What a listener has counted."""
+    """The counters of a listener."""
 
     admitted: int
     dropped: int
@@ -104,10 +104,10 @@ class Message(_Posted):
             self._connection._handle.give_post(self._post)
 
     def wait(self, timeout: Optional[float] = None) -> int:
-        """Waits until it has ended. How many bytes were sent or received.
+        """Waits until the message has ended, and returns the number of bytes that were sent or received.
 
-        Raises the :class:`Error` that it ended with. With :class:`Timeout` it is still in flight, and so it is if a
-        signal's exception ends the wait.
+        Raises the :class:`Error` that the message ended with. After :class:`Timeout`, or if a signal's exception ends
+        the wait, the message is still in flight.
         """
         limit = -1 if timeout is None else _door.limit_ns(timeout)
         try:
@@ -124,7 +124,7 @@ class Message(_Posted):
 
 
 class Batch(_Posted):
-    """Messages that one call has posted, in flight."""
+    """The messages that one call has posted."""
 
     __slots__ = ("_count",)
 
@@ -138,9 +138,9 @@ class Batch(_Posted):
         return self._count
 
     def wait(self, timeout: Optional[float] = None) -> list[int]:
-        """Waits until all of them have ended. How many bytes each has.
+        """Waits until all messages have ended, and returns the number of bytes of each.
 
-        Raises the :class:`Error` of the first that failed; its ``index`` says which. :meth:`errors` has them all.
+        Raises the :class:`Error` of the first that failed; its ``index`` says which. :meth:`errors` has all of them.
         """
         limit = _door.limit_ns(timeout)
         try:
@@ -165,7 +165,8 @@ class Batch(_Posted):
 
 
 def wait(posted: Iterable[Union[Message, Batch]], timeout: Optional[float] = None) -> list[Union[Message, Batch]]:
-    """Waits until any of these messages and batches has ended, of whatever connections. Those that have.
+    """Waits until any of these messages and batches has ended, and returns those that have. They may be of different
+    connections.
 
     After the time limit the list is empty.
     """
@@ -200,7 +201,7 @@ class Connection:
     The n-th message that one end sends lands in the n-th buffer that the other end posts. Ctrl-C ends each call that
     waits, as every exception of a signal handler does.
 
-    A connection that is dropped without :meth:`close` cancels what is in flight, and warns.
+    If you drop a connection without :meth:`close`, its messages in flight are cancelled, with a warning.
     """
 
     def __init__(self, handle: Handle) -> None:
@@ -214,7 +215,7 @@ class Connection:
 
     def send(self, buffer: Buffers, timeout: Optional[float] = None) -> None:
         """Sends a message, and waits until the peer has it. A list or a tuple of up to 1,024 buffers is one message,
-        gathered from all of them; what receives takes such a list, too, and fills one buffer after the other.
+        gathered from all of them; calls that receive take such a list, too, and fill one buffer after the other.
 
         The peer has to post a buffer for it. If the time limit passes, or a signal's exception ends the wait, the
         message is cancelled.
@@ -225,12 +226,13 @@ class Connection:
             raise _door.brief(interrupt)
 
     def receive_into(self, buffer: Buffers, timeout: Optional[float] = None) -> int:
-        """Waits for the next message, which lands in the buffer. How many bytes it has. :class:`EndOfStream`: the
-        peer has closed, and there is none.
+        """Waits for the next message, which lands in the buffer, and returns its number of bytes.
+        :class:`EndOfStream`: the peer has closed, and there is no next message.
 
-        A larger one fails at both ends (:class:`TooLarge`, whose ``size`` says what it needs). If the time limit
-        passes, or a signal's exception ends the wait, the buffer is cancelled; the peer's message for it fails,
-        also one that it sends later. To look again instead, use :meth:`post_receive` and wait for that.
+        A message that is larger than the buffer fails at both ends (:class:`TooLarge`, whose ``size`` is the size of
+        the message). If the time limit passes, or a signal's exception ends the wait, the buffer is cancelled; the
+        peer's message for it fails, even if the peer sends it later. To wait in several calls, use
+        :meth:`post_receive`, and wait for the message that it returns.
         """
         try:
             return self._handle.pass_one(RECEIVER, writable_or_pieces(buffer), timeout)
@@ -272,7 +274,7 @@ class Connection:
         return data
 
     def messages(self, limit: Optional[int] = None) -> Iterator[bytearray]:
-        """The messages that come, one by one as by :meth:`receive`, until the peer closes. A loop over the
+        """Iterates over the messages, each as :meth:`receive` returns it, until the peer closes. A loop over the
         connection does the same: ``for message in connection``."""
         while True:
             try:
@@ -289,7 +291,7 @@ class Connection:
         return Message(self, SENDER, readable_or_pieces(buffer))
 
     def post_receive(self, buffer: Buffers) -> Message:
-        """Posts a buffer for the next message that has none yet, and returns at once."""
+        """Posts a buffer for the next message that has no buffer yet, and returns at once."""
         return Message(self, RECEIVER, writable_or_pieces(buffer))
 
     def post_send_batch(self, buffers: Iterable[Buffer]) -> Batch:
@@ -303,8 +305,9 @@ class Connection:
     def send_copy(self, buffer: Buffer) -> None:
         """Sends a copy of up to 16 KiB, as one message, and returns at once: the buffer may change.
 
-        Nothing tells of its end, and what is left when the peer is lost is lost. It is for an answer or a word of
-        control. :class:`Busy`: there is no room, because 1 MiB of copies are under way. :class:`Size`: it is larger.
+        Nothing reports its end, and copies that are under way when the peer is lost are lost. Use it for answers and
+        control messages. :class:`Busy`: there is no room, because 1 MiB of copies are under way. :class:`Size`: the
+        message is larger than 16 KiB.
         """
         self._handle.send_copy(readable(buffer))
 
@@ -312,8 +315,9 @@ class Connection:
         """A buffer that a peer on this host may map, so that messages from one such buffer into another take one
         copy without a system call. ``numpy.frombuffer`` makes an array of it.
 
-        It comes from the memory that ``Options.mapped_bytes`` has set aside. If that does not suffice, or the peer is
-        on another host, it is ordinary memory. It may be used after :meth:`close`. What it holds is not cleared.
+        The buffer comes from the memory that ``Options.mapped_bytes`` has set aside. If that does not suffice, or the
+        peer is on another host, it is ordinary memory. You may use it after :meth:`close`. It is not cleared, and
+        may hold anything.
 
         A peer of this user on this host can read all of the memory set aside, at any time, and write none of it.
         """
@@ -338,13 +342,13 @@ class Connection:
         return self._handle.identity()
 
     def statistics(self) -> Statistics:
-        """What was counted so far."""
+        """The counters so far."""
         return Statistics(self._handle.statistics(SENDER), self._handle.statistics(RECEIVER))
 
     def close(self) -> bool:
         """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
 
-        Messages that are left fail with :class:`Closed`. Ctrl-C cancels what is left. A second close does
+        Messages that are still in flight then fail with :class:`Closed`. Ctrl-C cancels them. A second close does
         nothing.
         """
         try:
@@ -391,7 +395,7 @@ class Listener:
             raise
 
     def statistics(self) -> ListenerStatistics:
-        """What was counted so far."""
+        """The counters so far."""
         return ListenerStatistics._make(self._handle.listener_statistics(ListenerStatistics._fields))
 
     def close(self) -> None:
@@ -426,8 +430,9 @@ def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
     """Connects to a listener, and waits until that has admitted this caller: its program may accept later.
 
     With a time limit it tries until that has passed (:class:`Timeout`), or for as long as ``options.connect``
-    says. With neither it tries for 5 seconds, and says why nobody was found; for one second where nobody listens
-    (:class:`Refused`). Of the host's addresses only the first to which this machine has a route is tried.
+    says. With neither it tries for 5 seconds, and its exception says why it found no peer. Where no process listens,
+    it tries for one second (:class:`Refused`). It tries only the first of the host's addresses to which this machine
+    has a route.
     """
     limit = _door.limit_ns(timeout)
     handle = _door.connect(host, port, native_to_connect(options, timeout))

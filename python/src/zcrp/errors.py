@@ -90,9 +90,9 @@ class Memory(Error, MemoryError, name="MEMORY"):
 
 
 class System(Error, OSError, name="SYSTEM"):
-    """A system call failed; ``errno`` says how, and ``filename`` with which file, if it was one.
+    """A system call failed; ``errno`` says how, and ``filename`` names the file, if there is one.
 
-    It is what Python has for that ``errno``, too: a :class:`FileNotFoundError`, a :class:`PermissionError`."""
+    It is also Python's own exception for that ``errno``: a :class:`FileNotFoundError`, a :class:`PermissionError`."""
 
     def __new__(cls, *args: Any) -> System:
         return super().__new__(_kind_of(args[0]) if cls is System and len(args) > 1 else cls, *args)
@@ -120,7 +120,7 @@ class PeerCancelled(Error, name="PEER_CANCELLED"):
 
 
 class Silent(Error, ConnectionError, name="SILENT"):
-    """Nothing has come from the peer for as long as ``options.silence`` says."""
+    """No datagram has come from the peer within ``options.silence``."""
 
 
 class Restarted(Error, ConnectionResetError, name="RESTARTED"):
@@ -134,12 +134,12 @@ class PeerClosed(Error, ConnectionResetError, name="PEER_CLOSED"):
 class EndOfStream(PeerClosed, EOFError):
     """The peer has closed, and all that it sent has been received: no message comes any more.
 
-    What receives raises it where what sends has :class:`PeerClosed`, and loops over a connection's messages end on it.
-    A peer that leaves messages behind is :class:`CutOff`."""
+    Calls that receive raise it where calls that send raise :class:`PeerClosed`, and loops over a connection's messages
+    end on it. If the peer's messages have not all arrived, it is :class:`CutOff`."""
 
 
 class CutOff(Error, ConnectionResetError, name="CUT_OFF"):
-    """The peer closed the connection before the message was through, or before all that it had sent was."""
+    """The peer closed the connection before this message had crossed, or before all of its own messages had."""
 
 
 class Closed(Error, ConnectionAbortedError, name="CLOSED"):
@@ -159,7 +159,7 @@ class Refused(Error, ConnectionRefusedError, name="REFUSED"):
 
 
 class Unreachable(Error, ConnectionError, name="UNREACHABLE"):
-    """Nothing came back from the peer's address."""
+    """No datagram came back from the peer's address."""
 
 
 class NotAdmitted(Error, ConnectionRefusedError, name="NOT_ADMITTED"):

@@ -1,6 +1,6 @@
 """This side's key, and the peers that it accepts.
 
-With keys both ends of a connection know who the other one is, and nobody else can read or change what they send.
+With keys each end of a connection knows its peer, and nobody else can read or change what they send.
 Without keys, anybody on the path can.
 """
 from __future__ import annotations
@@ -93,8 +93,8 @@ def _unreadable(path: bytes) -> Optional[System]:
 class Keys:
     """Keys for :class:`zcrp.Options`, made by one of the class methods.
 
-    Keys on means keys only: with a peer that has none, or others, there is no connection, and no byte of data is
-    sent (:class:`zcrp.WrongKeys`). Nothing can be added once they are in use.
+    With keys, a peer that has no keys, or other keys, gets no connection and no byte of data
+    (:class:`zcrp.WrongKeys`). You cannot add to keys once they are in use.
 
     A file that is missing is a :class:`FileNotFoundError`, with its ``filename``; one that others than its owner may
     read is :class:`zcrp.Exposed`, a :class:`PermissionError`.
@@ -153,9 +153,10 @@ class Keys:
     def set_lookup(self, lookup: Callable[[str], Optional[bytes]]) -> None:
         """Asks this function for the key of each identity that a caller names and a listener does not have.
 
-        It returns the key's 32 to 64 bytes, or None: the caller is refused. So it is if the function raises, which
-        ``sys.unraisablehook`` reports. The function runs in a thread of the library's, and holds up all callers of the
-        listener that asks, and its close: so it must not close that. It is kept as long as the process lasts.
+        It returns the key's 32 to 64 bytes, or None, which refuses the caller. An exception refuses the caller, too,
+        and ``sys.unraisablehook`` reports it. The function runs in a thread of the library's. Meanwhile all callers
+        of the listener wait, and its close waits, so the function must not close the listener. It is kept until the
+        process ends.
         """
         if not callable(lookup):
             raise TypeError(f"a lookup is a function, not {type(lookup).__name__}")
@@ -165,7 +166,7 @@ class Keys:
                "only keys of Keys.psk, or of a file with such a key, are looked up")
 
     def pin(self, fingerprint: str) -> None:
-        """Takes the peer whose public key has this fingerprint: ``sha256:`` and 64 hexadecimal digits."""
+        """Accepts the peer whose public key has this fingerprint: ``sha256:`` and 64 hexadecimal digits."""
         name = _name(fingerprint, "a fingerprint")
         if not re.fullmatch("(sha256:)?[0-9a-fA-F]{64}", fingerprint):
             raise Argument(f"a fingerprint is sha256: and 64 hexadecimal digits, not {fingerprint!r}")

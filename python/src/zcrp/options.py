@@ -1,4 +1,4 @@
-"""How connections are to behave: the options of ``zcrp.h``, with seconds for times."""
+"""Options of connections: the options of ``zcrp.h``, with times in seconds."""
 from __future__ import annotations
 
 import dataclasses
@@ -34,8 +34,8 @@ _texts: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 class Options:
     """Options of a connection, or of all connections of a listener. ``None`` is the library's default.
 
-    They are checked when they are made: a value that is out of its range is :class:`zcrp.Argument`, a
-    :class:`ValueError`, and one of another type a :class:`TypeError`.
+    The constructor checks each value: a value out of its range raises :class:`zcrp.Argument`, a :class:`ValueError`,
+    and a value of another type a :class:`TypeError`.
     """
 
     #: Largest datagram of the path, 64 to 65507 bytes.

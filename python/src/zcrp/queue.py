@@ -1,4 +1,4 @@
-"""Completion queues: one place that tells what has happened to any number of connections and listeners."""
+"""Completion queues: one queue reports the events of any number of connections and listeners."""
 from __future__ import annotations
 
 import enum
@@ -20,34 +20,34 @@ _ROOM = 64
 
 
 class Happened(enum.Enum):
-    """What a completion tells of."""
+    """The kinds of completions."""
 
-    #: ``message``, or all of a batch, has ended: with ``error``, or well.
+    #: ``message``, or each message of a batch, has ended: with ``error``, or well if that is None.
     MESSAGE_ENDED = lib.ZCRP_MESSAGE_ENDED
     #: A peer has connected: accept it with a time limit of 0, because it may be gone by then.
     PEER_CALLED = lib.ZCRP_PEER_CALLED
-    #: The peer of a connection that was accepted just now is there.
+    #: A connection without a peer when you added it, as it may be just after an accept, has found its peer.
     CONNECTION_UP = lib.ZCRP_CONNECTION_UP
-    #: The connection has ended, for the reason ``error``. Close it. It is told once.
+    #: The connection has ended, for the reason ``error``. Close it. The queue reports this once.
     CONNECTION_ENDED = lib.ZCRP_CONNECTION_ENDED
-    #: The peer has said the size of a message: :meth:`Connection.receive` does not wait for that.
+    #: The peer has announced the size of a message, so :meth:`Connection.receive` need not wait for it.
     OFFER_CAME = lib.ZCRP_OFFER_CAME
 
 
 class Completion(NamedTuple):
-    """What has happened, and where."""
+    """One event, and the connection or listener that it is about."""
 
     what: Happened
-    #: As it was added.
+    #: The connection or listener that you added.
     source: Union[Connection, Listener]
-    #: What was given when it was added.
+    #: The context that you added it with.
     context: Any
     message: Optional[Union[Message, Batch]] = None
     error: Optional[Error] = None
 
 
 class Queue:
-    """Tells what has happened to the connections and listeners that were added. Any thread may call at any time.
+    """Reports the events of the connections and listeners that you add. Any thread may call at any time.
 
     A program with events needs one thread for all its peers::
 
@@ -59,9 +59,10 @@ class Queue:
                     queue.add(connection, context=Peer(connection))
                 ...
 
-    What is added stays yours, and is used as without a queue. The queue tells of messages and batches that were posted
-    (``post_send``, ``post_receive``, ...) since their connection was added. It keeps them, and what was added, until
-    they were told, removed or closed. Calls that wait, as ``send``, are not told.
+    A connection or listener stays yours when you add it, and you use it as without a queue. The queue reports messages
+    and batches that you post (``post_send``, ``post_receive``, ...) after you have added their connection. It holds
+    them until it has reported them, and holds connections and listeners until you remove or close them. It does not
+    report calls that wait, such as ``send``.
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,7 @@ class Queue:
     def add(self, source: Union[Connection, Listener], context: Any = None) -> None:
         """Adds a connection or a listener, which is in one queue at most. Each of its completions has the context.
 
-        It is told at once what was there before: callers, or that the connection has ended.
+        The queue also reports earlier events: waiting callers, or that the connection has ended.
         """
         _check_source(source)
         handle, number = source._handle, next(self._numbers)
@@ -91,7 +92,7 @@ class Queue:
             raise error_of(code)
 
     def remove(self, source: Union[Connection, Listener]) -> None:
-        """Removes it. What was not taken is told no more. Closing removes it, too."""
+        """Removes a connection or listener. The queue drops what you have not taken. Closing removes it, too."""
         _check_source(source)
         handle = source._handle
         if handle.queue is not self:
@@ -102,7 +103,7 @@ class Queue:
         self.forget(handle)
 
     def forget(self, handle: _door.Handle) -> None:
-        """It is in the queue no more, or about to leave it. For this package's own use."""
+        """Forgets what has left the queue, or is about to leave. For this package's own use."""
         if handle.queue is self:
             self._members.pop(handle.member, None)
             handle.queue = handle.told = None
@@ -110,12 +111,13 @@ class Queue:
     # ---- taking
 
     def take(self, most: int = _ROOM, timeout: Optional[float] = None) -> list[Completion]:
-        """Takes up to ``most`` completions, and waits for the first. An empty list: the time limit has passed.
+        """Waits for a completion, and takes up to ``most``. An empty list: the time limit has passed.
 
-        A time limit of 0 does not wait, and receives what has come. Messages of one connection and direction come in
-        the order in which they ended. Connections that have several take turns.
+        With a time limit of 0 the call does not wait, but receives messages that have arrived. Messages of one
+        connection and direction come in the order in which they ended. Connections with several completions take
+        turns.
 
-        :class:`zcrp.Interrupted`: by :meth:`interrupt`. :class:`zcrp.Closed`: the queue was closed.
+        :class:`zcrp.Interrupted`: :meth:`interrupt` was called. :class:`zcrp.Closed`: the queue was closed.
         """
         room = min(max(1, whole(most, "a number of completions")), _ROOM)
         limit = _door.limit_ns(timeout)
@@ -162,7 +164,7 @@ class Queue:
     # ---- closing
 
     def close(self) -> None:
-        """Closes it. Calls of :meth:`take` raise :class:`zcrp.Closed`. What is in the queue stays open."""
+        """Closes the queue. Calls of :meth:`take` raise :class:`zcrp.Closed`. Connections and listeners stay open."""
         self._was_closed = True
         lib.door_queue_close(self._native)
         for source, _ in list(self._members.values()):
@@ -176,7 +178,7 @@ class Queue:
         self.close()
 
     def __len__(self) -> int:
-        """How many connections and listeners are in it."""
+        """The number of connections and listeners in the queue."""
         return len(self._members)
 
     def __bool__(self) -> bool:

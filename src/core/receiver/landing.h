@@ -1,32 +1,33 @@
-/* The landing: where the next datagrams are pointed before they arrive, and the repair of what
- * came down elsewhere. Purely mechanical: it knows memory, segments and trailers, not messages.
+/* The landing: a plan of where the next datagrams are to land, and the moves of bytes that landed
+ * elsewhere. It knows memory, segments and trailers; it knows no messages.
  *
- * One opening takes one receive: a datagram, or, where the kernel hands over several of one size
- * in a row (UDP_GRO), a whole burst. Its pieces are a list of {slot, trailer scratch} pairs:
+ * One opening is for one receive: a datagram, or, where the kernel joins datagrams of one size
+ * (UDP_GRO), a whole burst. Its pieces are a list of {slot, trailer scratch} pairs:
  *
  *     iov      slot 0    scratch 0   slot 1    scratch 1   ...   spill
- *     planned  data      trailer     data      trailer           (what was not foreseen)
+ *     planned  data      trailer     data      trailer           (what was not planned)
  *     linear   |--------- segment 0 --------|--------- segment 1 ------- ...
  *
- * What arrives fills the pieces in order, as if they were one linear space. A segment is found in
- * it by its size alone and its trailer from the segment's end, so a plan with wrong sizes still
- * parses. If all came as planned, each segment's data is exactly one slot and nothing is moved.
- * Otherwise the caller asks for moves, and `landing_move_all` does them all at once: sources and
- * targets may overlap in any way, cycles included.
+ * Arriving bytes fill the pieces in order, as if these were one linear space. Only a segment's size
+ * says where it begins, and its trailer is at its end, so the landing also parses datagrams of
+ * other sizes than planned. If all datagrams are as planned, each segment's data fill exactly one
+ * slot, and nothing is moved. Otherwise the caller asks for moves, and `landing_move_all` does them
+ * all at once: sources and targets may overlap in any way, cycles included.
  *
- * A slot may be several pieces of memory, if a message lies in such. What was to lie in several
- * pieces and does not is copied to `bounce` when its move is asked for, unless it lies in the
- * landing's own memory, and from there to the pieces when all other moves are done.
+ * If a message lies in several pieces, a slot may have several pieces, too. Data that belong in
+ * several pieces and landed elsewhere are copied to `bounce` when the caller asks for the move,
+ * unless they are in the landing's own memory, and to their pieces when all other moves are done.
  *
  * I1  no two pieces of a landing overlap.
  * I2  opening d owns iov[first[d]] .. iov[first[d + 1] - 1]; its last piece is spill.
  * I3  the pieces of an opening hold at least LANDING_DATAGRAM bytes, more than any datagram has:
  *     the spill that a slot of NULL uses comes back as a piece of its own.
- * I4  targets of moves do not overlap each other, nor what was asked for and lies there already.
- * I5  sources of moves do not overlap each other: no byte is asked for twice.
+ * I4  targets of moves overlap neither each other nor data that the caller asked for and that are
+ *     in place already.
+ * I5  sources of moves do not overlap each other: the caller asks for no byte twice.
  *
- * Order of calls: begin, then per opening {offer..., seal}; the channel receives; then segments
- * are walked with next, moves asked for, and move_all ends it. */
+ * Order of calls: begin; {offer..., seal} for each opening; the channel receives; next for each
+ * segment, and a move for each that landed elsewhere; move_all. */
 #ifndef ZCRP_CORE_LANDING_H
 #define ZCRP_CORE_LANDING_H
 
@@ -70,8 +71,8 @@ struct landing_move {
     enum landing_move_state state;
 };
 
-/* Datagrams that are for somebody else, copied one behind the other: two bytes of length, then the
- * datagram. */
+/* Copies of the datagrams that are not for this receiver: two bytes of length, then the datagram,
+ * and so on. */
 struct landing_mail {
     uint8_t *memory;
     size_t room, bytes;
@@ -82,8 +83,8 @@ struct landing {
      * fills `received`, and bytes and segment of the openings it filled, from 0 up. bytes[d] is
      * below LANDING_DATAGRAM; 0 drops the opening. segment[d] is the size of each datagram in the
      * opening but the last, which may be shorter; 0 means that all the bytes are one datagram.
-     * ecn[d] is what IP's field of ECN says of all of them (enum landing_ecn). `is_spoilt`:
-     * something landed that is not told of here, because the channel dropped it. */
+     * ecn[d] is the ECN field of all their IP headers (enum landing_ecn). `is_spoilt`: bytes landed
+     * that `received` does not count, because the channel dropped them. */
     struct iovec iov[LANDING_IOV];
     uint16_t first[LANDING_OPENINGS + 1];
     uint32_t openings;
@@ -93,8 +94,8 @@ struct landing {
     uint8_t ecn[LANDING_OPENINGS];
     bool is_spoilt;
 
-    /* Whose plan this is: units come from memory that only the peer can have written, so they
-     * are not sealed, whether there are keys or not. Set before each plan. */
+    /* The plan is for units from shared memory. Only the peer can have written these, so they are
+     * not sealed, whether there are keys or not. Set before each plan. */
     bool is_near;
 
     /* The memory of all messages planned stays mapped until they have landed. Set before each
@@ -102,24 +103,24 @@ struct landing {
     bool cannot_fault;
     bool is_present; /* no page of it is to come; set by the link, too */
 
-    /* May bytes be written there? Asked before they are moved. NULL: they may anywhere. Set before
-     * each plan. */
+    /* May the bytes at this address be written? The landing asks before it moves bytes there. NULL:
+     * all may. Set before each plan. */
     bool (*is_writable)(const void *at, size_t bytes);
 
-    /* Where control datagrams for the sender of a connection go, and, before there are keys, those
+    /* Takes control datagrams for the sender of a connection, and, before there are keys, datagrams
      * for the handshake. NULL: there is none. */
     struct landing_mail *mail;
 
-    /* Whose newest plan this is, and of what: while nothing has landed and none of it has changed,
-     * the plan stays good (receiver_plan). */
+    /* Who made the newest plan, and from what. While nothing has landed and nothing of this has
+     * changed, the plan stays valid (receiver_plan). */
     struct landing_plan {
         const void *of; /* NULL: nobody's any more */
         uint64_t number, changes;
         uint32_t openings, pairs;
     } plan;
 
-    /* Pieces that a slot may have, 1 to LANDING_SLOT_PIECES: the channel takes no more. Set before
-     * each plan, if it is not as landing_init leaves it: at the most. */
+    /* The most pieces of a slot that the channel takes, 1 to LANDING_SLOT_PIECES. landing_init sets
+     * the most; set before each plan if the channel takes fewer. */
     uint32_t slot_pieces;
 
     /* Its own. */
@@ -129,7 +130,7 @@ struct landing {
     uint32_t spilled; /* bytes of that opening's spill that were given to slots of NULL */
     uint32_t max_openings;
     uint32_t bounced;      /* bytes of bounce in use, within move_all */
-    struct iovec writable; /* what is_writable has said last that it may be written */
+    struct iovec writable; /* the last memory for which is_writable was true */
     uint8_t *spill;        /* caller's memory: max_openings x LANDING_SPILL */
     uint8_t *bounce;       /* caller's memory: max_openings x LANDING_DATAGRAM, for cycles */
     uint8_t trailer[LANDING_UNITS][TRAILER_BYTES];
@@ -168,9 +169,9 @@ void landing_init(struct landing *l, uint8_t *memory, uint32_t openings);
 void landing_begin(struct landing *l);
 
 /* Adds the pair {slot of `length` bytes, trailer scratch} to the opening that is being planned.
- * `slot` NULL takes the place in spill instead: something is expected there that has no place in a
- * message. A length-0 slot gets no piece of its own. False (nothing added) if the landing is full,
- * or `slot` is NULL and less than `length` bytes of the opening's spill are left. */
+ * `slot` NULL: the data have no place in a message, and take the next bytes of the spill. A slot of
+ * 0 bytes gets no piece of its own. False (nothing added) if the landing is full, or if `slot` is
+ * NULL and less than `length` bytes of the opening's spill are left. */
 bool landing_offer(struct landing *l, uint8_t *slot, uint32_t length);
 
 /* The same with a slot of 1 to LANDING_SLOT_PIECES pieces (CHECKed), none of them empty. */
@@ -242,24 +243,24 @@ bool landing_post(struct landing *l, const struct segment *segment);
  * there is none. `at` is 0 at first. */
 size_t landing_mail_next(const struct landing_mail *mail, size_t *at, const uint8_t **datagram);
 
-/* Asks that bytes [from, from + length) of the segment's data, all but its last 32 bytes (CHECKed),
- * get to `to`. What lies there already costs nothing. Returns the bytes that will be moved, or
- * UINT32_MAX if there is no room for more moves (then nothing was asked for; the unit has to be
- * refused). */
+/* Asks for a move of bytes [from, from + length) of the segment's data, which end before its last
+ * 32 bytes (CHECKed), to `to`. Bytes that are there already cost nothing. Returns the number of
+ * bytes that will be moved. UINT32_MAX: there is no room for more moves, and the caller has to
+ * refuse the unit. */
 uint32_t landing_move(struct landing *l, const struct segment *segment, uint32_t from,
                       uint32_t length, uint8_t *to);
 
-/* The same to bytes [offset, offset + length) of memory in several pieces, where these lie in more
- * than one. What lies there already costs nothing, if all of it does. UINT32_MAX also if bounce is
+/* The same to bytes [offset, offset + length) of a message in several pieces, if these bytes lie in
+ * more than one. It costs nothing if all bytes are there already. UINT32_MAX also if bounce is
  * full. */
 uint32_t landing_move_to_pieces(struct landing *l, const struct segment *segment, uint32_t from,
                                 uint32_t length, const struct pieces *pieces, uint64_t offset);
 
-/* May `bytes` be written at `to`? Asks for up to 64 KiB of the `room` that there is behind it, so
- * that what follows need not be asked for. */
+/* May `bytes` be written at `to`? Asks is_writable for up to 64 KiB of the `room` bytes from `to`
+ * on, so that the next bytes need no question. */
 bool landing_may_write(struct landing *l, uint8_t *to, uint64_t bytes, uint64_t room);
 
-/* Cancels the moves that were asked for since there were `moves` of them. */
+/* Cancels all moves but the first `moves`. */
 void landing_take_back(struct landing *l, uint32_t moves);
 
 /* Does all moves asked for; there are none afterwards. Each byte is copied once, and once more for
