@@ -86,3 +86,17 @@ int ready_wait(struct pollfd *set, nfds_t count, instant deadline)
     } while (ready < 0 && errno == EINTR);
     return ready < 0 ? -errno : ready;
 }
+
+int events_wait(int epoll, struct epoll_event *events, int most, instant deadline)
+{
+    if (deadline == NEVER)
+        return epoll_wait(epoll, events, most, -1);
+    duration left = deadline > 0 ? deadline - clock_now() : 0;
+    if (left <= 0)
+        return epoll_wait(epoll, events, most, 0);
+    struct timespec limit = clock_timespec(left);
+    int count = epoll_pwait2(epoll, events, most, &limit, NULL);
+    if (count < 0 && errno == ENOSYS)
+        count = epoll_wait(epoll, events, most, (int)(left / MILLISECOND) + 1);
+    return count;
+}

@@ -1,5 +1,5 @@
 /* Sleeping with a deadline on the monotonic clock: on a word in memory (futex), or on descriptors
- * (poll). */
+ * (poll, epoll). */
 #ifndef ZCRP_PLATFORM_SLEEP_H
 #define ZCRP_PLATFORM_SLEEP_H
 
@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 
 /* Sleeps while *word is `value`, until woken or the deadline (NEVER: no limit). False once the
  * deadline has passed. True says nothing: the sleeper was woken, *word had another value, a signal
@@ -31,6 +32,11 @@ void futex_wake_one(const _Atomic uint32_t *word);
  * the system's negative error number (-ENOMEM). Signals do not end the wait. */
 __attribute__((warn_unused_result)) int ready_wait(struct pollfd *set, nfds_t count,
                                                    instant deadline);
+
+/* Waits until a descriptor of the epoll is ready, or until the deadline, as ready_wait has it. The
+ * number of events, or -1 and errno, EINTR among others. Kernels before Linux 5.11 have no
+ * epoll_pwait2, and wake up to a millisecond late. */
+int events_wait(int epoll, struct epoll_event *events, int most, instant deadline);
 
 /* Tells the processor that this is a loop of waiting, and to leave the core to its sibling. */
 static inline void processor_relax(void)

@@ -1,12 +1,11 @@
 #include "engine_state.h"
 
-#include "events.h"
+#include "platform/sleep.h"
 #include "platform/system.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 enum { EVENTS = 16 }; /* taken from epoll at once */

@@ -1,7 +1,7 @@
 #include "sockets.h"
 
 #include "core/check.h"
-#include "events.h"
+#include "platform/sleep.h"
 #include "platform/system.h"
 
 #include <errno.h>
