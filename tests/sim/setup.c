@@ -79,6 +79,14 @@ struct setup setup_plain(uint64_t seed)
     return setup;
 }
 
+void setup_slow_kernel(struct setup *setup, uint64_t seed)
+{
+    setup->reading = (enum reading)(seed % 3);
+    setup->flights = 1 + seed % 2;
+    setup->flight = 3 * MILLISECOND;
+    setup->hold = MILLISECOND;
+}
+
 void setup_patience(struct setup *setup, duration patience)
 {
     setup->sender.connect = setup->sender.silence = setup->sender.progress = patience;

@@ -104,6 +104,10 @@ instant absence_end(const struct absence *absence, instant at);
 /* A plain run: a good network, ten messages, both users in time. */
 struct setup setup_plain(uint64_t seed);
 
+/* A burst is in the sending kernel for up to 3 ms, and a plan is out for up to 1 ms. The seed
+ * chooses when the kernel reads a burst, and how many it has at once. */
+void setup_slow_kernel(struct setup *setup, uint64_t seed);
+
 /* How long both ends wait for each other, whatever they wait for. */
 void setup_patience(struct setup *setup, duration patience);
 

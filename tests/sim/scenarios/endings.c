@@ -18,10 +18,7 @@ static struct setup lively(uint64_t seed)
     setup.submits.pause = setup.posts.pause = 2 * MILLISECOND;
     setup.out.loss_permille = setup.back.loss_permille = 30;
     setup.out.jitter = setup.back.jitter = MILLISECOND;
-    setup.reading = (enum reading)(seed % 3);
-    setup.flights = 1 + seed % 2;
-    setup.flight = 3 * MILLISECOND;
-    setup.hold = MILLISECOND;
+    setup_slow_kernel(&setup, seed);
     return setup;
 }
 

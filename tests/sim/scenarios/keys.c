@@ -17,10 +17,7 @@ static struct setup sealed(uint64_t seed)
     setup.submits.pause = setup.posts.pause = 2 * MILLISECOND;
     setup.out.loss_permille = setup.back.loss_permille = 30;
     setup.out.duplicate_permille = setup.back.duplicate_permille = 30;
-    setup.reading = (enum reading)(seed % 3);
-    setup.flights = 1 + seed % 2;
-    setup.flight = 3 * MILLISECOND;
-    setup.hold = MILLISECOND;
+    setup_slow_kernel(&setup, seed);
     setup_patience(&setup, 60 * SECOND);
     setup.limit = 600 * SECOND;
     return setup;

@@ -10,10 +10,7 @@ static struct setup in_pieces(uint64_t seed)
     setup.sizes = SIZES_EDGES;
     setup.submits.messages = setup.posts.messages = 30;
     setup.larger_one_in = 3;
-    setup.reading = (enum reading)(seed % 3);
-    setup.flights = 1 + seed % 2;
-    setup.flight = 3 * MILLISECOND;
-    setup.hold = MILLISECOND;
+    setup_slow_kernel(&setup, seed);
     setup_patience(&setup, 60 * SECOND);
     setup.limit = 600 * SECOND;
     return setup;
