@@ -1,6 +1,5 @@
 /* Through a network that loses, doubles, reorders and delays: every message comes whole. */
-#include "../support/ends.h"
-#include "../support/relay.h"
+#include "../support/wire.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -27,28 +26,6 @@ static const struct relay_faults networks[] = {
     {.lost = 50, .doubled = 50, .late = 100, .late_ns = MILLISECONDS(3), .delay_ns = 300000},
 };
 enum { NETWORKS = sizeof(networks) / sizeof(networks[0]), MESSAGES = 60 };
-
-struct wire {
-    struct relay relay;
-    struct ends ends;
-};
-
-static void wire_open(struct wire *w, const struct relay_faults *faults,
-                      const struct zcrp_options *o)
-{
-    relay_open(&w->relay, faults, 1998);
-    w->ends = ends_open_at(&w->relay.ends, o, o);
-    relay_run(&w->relay);
-}
-
-/* The confirmation of a close can be lost with nobody left to repeat it, so any code will do. */
-static void wire_close(struct wire *w)
-{
-    (void)zcrp_close(w->ends.sender);
-    (void)zcrp_close(w->ends.receiver);
-    relay_close(&w->relay);
-    loopback_close(&w->ends.sockets);
-}
 
 TEST(lossy__messages, .rows = NETWORKS)
 {

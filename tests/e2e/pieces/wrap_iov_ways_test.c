@@ -3,8 +3,8 @@
  */
 #include "../../support/cuts.h"
 #include "../../support/house.h"
-#include "../../support/relay.h"
 #include "../../support/shared_keys.h"
+#include "../../support/wire.h"
 
 LOAD(asleep)
 
@@ -23,37 +23,25 @@ static const struct relay_faults networks[] = {
 enum { NETWORKS = sizeof networks / sizeof networks[0] };
 
 /* Rows: each network without keys and with, in units of Ethernet's size and of the path's. */
-struct wire {
-    struct relay relay;
-    struct ends ends;
-};
-
 static struct zcrp_options options_of(int row)
 {
     return (struct zcrp_options){.unit_bytes = row / NETWORKS % 2 == 0 ? 1472 : 0,
                                  .linger_ns = 2 * ENDS_SECOND};
 }
 
-static void wire_open(struct wire *w, int row)
+static void open_row(struct wire *w, int row)
 {
     const struct zcrp_options options = options_of(row);
     struct relay_faults faults = networks[row % NETWORKS];
-    bool has_key = row >= 2 * NETWORKS;
 
-    faults.damaged = has_key ? 20 : 0; /* without keys nobody would notice */
+    if (row < 2 * NETWORKS) {
+        wire_open(w, &faults, &options);
+        return;
+    }
+    faults.damaged = 20; /* without keys nobody would notice */
     relay_open(&w->relay, &faults, 1998);
-    w->ends = has_key ? ends_meet(&w->relay.ends, options)
-                      : ends_open_at(&w->relay.ends, &options, &options);
+    w->ends = ends_meet(&w->relay.ends, options);
     relay_run(&w->relay);
-}
-
-/* The confirmation of a close can be lost with nobody left to repeat it, so any code will do. */
-static void wire_close(struct wire *w)
-{
-    (void)zcrp_close(w->ends.sender);
-    (void)zcrp_close(w->ends.receiver);
-    relay_close(&w->relay);
-    loopback_close(&w->ends.sockets);
 }
 
 /* As many as there are, cut in each way, one after the other and all at once. */
@@ -85,7 +73,7 @@ TEST(wrap_iov__through_a_bad_network, .rows = 4 * NETWORKS)
 
     if (_i >= 2 * NETWORKS && !has_keys())
         return;
-    wire_open(&w, _i);
+    open_row(&w, _i);
     for (uint64_t round = 0; round < ROUNDS; round++)
         pass_many(w.ends.sender, w.ends.receiver, round + (uint64_t)_i);
     wire_close(&w);
