@@ -71,24 +71,21 @@ TEST(futex_wait__deadline_before_time_began)
     assert_int_equal(last.copy.tv_nsec, 0);
 }
 
-TEST(futex_wake_all__all)
+static void expect_wake(const _Atomic uint32_t *word, int most)
+{
+    assert_ptr_equal(last.word, word);
+    assert_int_equal(last.operation, FUTEX_WAKE | FUTEX_PRIVATE_FLAG);
+    assert_int_equal(last.value, most);
+}
+
+TEST(futex_wake__all_or_one)
 {
     _Atomic uint32_t word = 0;
 
     will_return(__wrap_syscall, 3);
     futex_wake_all(&word);
-    assert_ptr_equal(last.word, &word);
-    assert_int_equal(last.operation, FUTEX_WAKE | FUTEX_PRIVATE_FLAG);
-    assert_int_equal(last.value, INT_MAX);
-}
-
-TEST(futex_wake_one__one)
-{
-    _Atomic uint32_t word = 0;
-
+    expect_wake(&word, INT_MAX);
     will_return(__wrap_syscall, 1);
     futex_wake_one(&word);
-    assert_ptr_equal(last.word, &word);
-    assert_int_equal(last.operation, FUTEX_WAKE | FUTEX_PRIVATE_FLAG);
-    assert_int_equal(last.value, 1);
+    expect_wake(&word, 1);
 }

@@ -37,9 +37,6 @@ static struct {
     _Atomic bool holds; /* the receiver's thread, once it waits for that push; it does then */
 } * shared;
 
-ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
-                                 const struct iovec *there, unsigned long theres,
-                                 unsigned long flags);
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
                                  const struct iovec *there, unsigned long theres,
                                  unsigned long flags)

@@ -33,12 +33,6 @@ static void stick(size_t bytes)
         (void)usleep(1000);
 }
 
-ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
-                                const struct iovec *there, unsigned long theres,
-                                unsigned long flags);
-ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
-                                const struct iovec *there, unsigned long theres,
-                                unsigned long flags);
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
                                 const struct iovec *there, unsigned long theres,
                                 unsigned long flags)
@@ -48,12 +42,6 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned lo
     return __real_process_vm_readv(pid, here, heres, there, theres, flags);
 }
 
-ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
-                                 const struct iovec *there, unsigned long theres,
-                                 unsigned long flags);
-ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
-                                 const struct iovec *there, unsigned long theres,
-                                 unsigned long flags);
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
                                  const struct iovec *there, unsigned long theres,
                                  unsigned long flags)

@@ -17,12 +17,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 /* The linker alone knows __wrap_ functions: nobody declares them. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+/* What several files replace, as it really is. */
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
+                                const struct iovec *there, unsigned long theres,
+                                unsigned long flags);
+ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
+                                 const struct iovec *there, unsigned long theres,
+                                 unsigned long flags);
 
 enum { MOCK_TESTS_MOST = 64 };
 

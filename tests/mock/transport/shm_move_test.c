@@ -24,9 +24,6 @@ static int result_of(int wanted)
     return -1;
 }
 
-ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
-                                const struct iovec *there, unsigned long theres,
-                                unsigned long flags);
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
                                 const struct iovec *there, unsigned long theres,
                                 unsigned long flags)

@@ -21,9 +21,6 @@ static void (*meanwhile)(void);
 static int writev_result; /* minus an error number, or a size; AS_IT_IS: what the call does */
 static int writes;
 
-ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
-                                const struct iovec *there, unsigned long theres,
-                                unsigned long flags);
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
                                 const struct iovec *there, unsigned long theres,
                                 unsigned long flags)
@@ -36,9 +33,6 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned lo
     return __real_process_vm_readv(pid, here, heres, there, theres, flags);
 }
 
-ssize_t __real_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
-                                 const struct iovec *there, unsigned long theres,
-                                 unsigned long flags);
 ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned long heres,
                                  const struct iovec *there, unsigned long theres,
                                  unsigned long flags)
