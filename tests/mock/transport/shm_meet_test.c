@@ -5,9 +5,9 @@
 #include "../../support/shm_pair.h"
 
 #include "../../support/mock.h"
+#include "../../support/own.h"
 #include "platform/system.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -225,9 +225,6 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
     return __real_recvmsg(fd, message, flags);
 }
 
-ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
-                                const struct iovec *there, unsigned long theres,
-                                unsigned long flags);
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
                                 const struct iovec *there, unsigned long theres,
                                 unsigned long flags)
@@ -253,18 +250,6 @@ int __wrap_prctl(int option, ...)
 
 /* ---- what is left ---- */
 
-static int descriptors_open(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    int count = 0;
-
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    (void)closedir(folder);
-    return count;
-}
-
 static int pages_mapped(void)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -286,7 +271,7 @@ static void setup(void)
     lets_read = false;
     sender_terms = receiver_terms = shm_pair_terms;
     assert_true(shm_pair_open(&n));
-    descriptors_before = descriptors_open();
+    descriptors_before = own_descriptors();
 }
 
 static void free_both(void)
@@ -301,7 +286,7 @@ static void free_both(void)
 static void teardown(void)
 {
     free_both();
-    assert_int_equal(descriptors_open(), descriptors_before);
+    assert_int_equal(own_descriptors(), descriptors_before);
     assert_int_equal(pages_mapped(), 0);
     shm_pair_close(&n);
 }
@@ -337,7 +322,7 @@ static void expect_passed_over(void)
     assert_int_equal(shm_why(n.sender), SHM_ELSEWHERE);
     shm_free(n.sender);
     n.sender = NULL;
-    assert_int_equal(descriptors_open(), descriptors_before + 1);
+    assert_int_equal(own_descriptors(), descriptors_before + 1);
     assert_int_equal(pages_mapped(), 0);
 }
 
@@ -364,7 +349,7 @@ static void expect_strangers(void)
     assert_int_equal(shm_why(n.sender), SHM_STRANGER);
     shm_free(n.sender);
     n.sender = NULL;
-    assert_int_equal(descriptors_open(), descriptors_before + 1);
+    assert_int_equal(own_descriptors(), descriptors_before + 1);
 }
 
 /* Both know. */
@@ -376,7 +361,7 @@ static void expect_refused(enum shm_refusal why)
     assert_int_equal(shm_why(n.receiver), why);
     assert_int_equal(shm_look(n.sender), SHM_AWAY);
     assert_int_equal(shm_why(n.sender), why);
-    assert_int_equal(descriptors_open(), descriptors_before);
+    assert_int_equal(own_descriptors(), descriptors_before);
     assert_int_equal(kernel.calls[PRCTL], 0);
 }
 
@@ -384,7 +369,7 @@ TEST(shm_meet__nothing_fails)
 {
     assert_true(shm_pair_meet(&n));
     assert_int_equal(kernel.memfd_flags & 8U, 8U);
-    assert_int_equal(descriptors_open(), descriptors_before); /* neither keeps one */
+    assert_int_equal(own_descriptors(), descriptors_before); /* neither keeps one */
     assert_int_equal(pages_mapped(), 2);
 }
 
@@ -412,7 +397,7 @@ TEST(shm_connect__limits)
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         break_call(row[i].call, row[i].error);
         assert_int_equal(connect_sender(), SHM_LIMITED);
-        assert_int_equal(descriptors_open(), descriptors_before + 1);
+        assert_int_equal(own_descriptors(), descriptors_before + 1);
         assert_int_equal(pages_mapped(), 0);
     }
     assert_int_equal(kernel.calls[SENDMSG], 0);
@@ -466,7 +451,7 @@ TEST(shm_listen__limits)
         break_call(row[i].call, row[i].error);
         assert_int_equal(shm_meet(&n.receiver, false, &n.in, &shm_pair_terms), SHM_LIMITED);
         assert_null(n.receiver);
-        assert_int_equal(descriptors_open(), descriptors_before);
+        assert_int_equal(own_descriptors(), descriptors_before);
     }
 }
 
@@ -568,7 +553,7 @@ TEST(shm_look__many_descriptors)
         assert_int_equal(connect_sender(), SHM_FINE);
         (void)shm_look(n.receiver);
         free_both();
-        assert_int_equal(descriptors_open(), descriptors_before);
+        assert_int_equal(own_descriptors(), descriptors_before);
     }
 }
 
@@ -683,7 +668,7 @@ TEST(shm_lets_read__yama)
     wait_until_time(n.receiver);
     assert_int_equal(shm_look(n.receiver), SHM_HERE);
     assert_int_equal(shm_look(n.sender), SHM_HERE);
-    assert_int_equal(descriptors_open(), descriptors_before);
+    assert_int_equal(own_descriptors(), descriptors_before);
 }
 
 /* The kernel says which process it is, and that must be of the sender's user. */
@@ -715,7 +700,7 @@ TEST(shm_lets_read__in_vain)
     assert_int_equal(shm_look(n.sender), SHM_AWAY);
     assert_int_equal(shm_why(n.sender), SHM_FORBIDDEN);
     assert_int_equal(kernel.calls[PRCTL], 1);
-    assert_int_equal(descriptors_open(), descriptors_before);
+    assert_int_equal(own_descriptors(), descriptors_before);
 }
 
 /* ---- a socket of somebody else's ---- */
@@ -819,7 +804,7 @@ TEST(shm_look__silent_callers)
     assert_int_equal(shm_look(n.sender), SHM_HERE);
     for (int i = 0; i < 4; i++)
         (void)close(fd[i]);
-    assert_int_equal(descriptors_open(), descriptors_before);
+    assert_int_equal(own_descriptors(), descriptors_before);
 }
 
 /* ---- with keys ---- */

@@ -5,9 +5,9 @@
 #include "zcrp-cp/files/place.h"
 #include "zcrp-cp/files/walk.h"
 
+#include "../../support/own.h"
 #include "../../support/suite.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -511,14 +511,7 @@ static void take_place_of_part(const char *name)
 
 static int names_in_shared(void)
 {
-    DIR *shared = opendir(path_of("inside/shared"));
-    int names = -2; /* . and .. */
-
-    ck_assert_ptr_nonnull(shared);
-    while (readdir(shared) != NULL)
-        names++;
-    (void)closedir(shared);
-    return names;
+    return own_count(path_of("inside/shared")) - 2; /* without . and .. */
 }
 
 TEST(partial__its_place_is_taken)

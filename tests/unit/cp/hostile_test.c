@@ -5,10 +5,10 @@
 #include "zcrp-cp/files/place.h"
 #include "zcrp-cp/wire/line.h"
 
+#include "../../support/own.h"
 #include "../../support/suite.h"
 #include "common/complain.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -66,18 +66,12 @@ static void write_file(const char *name, const char *text)
 static void check_outside(void)
 {
     char text[sizeof(secret)] = "";
-    DIR *outside = opendir(path_of("outside"));
     FILE *victim = fopen(path_of("outside/victim"), "r");
-    int names = 0;
 
-    ck_assert_ptr_nonnull(outside);
     ck_assert_ptr_nonnull(victim);
-    while (readdir(outside) != NULL)
-        names++;
-    ck_assert_int_eq(names, 3); /* and . and .. */
+    ck_assert_int_eq(own_count(path_of("outside")), 3); /* with . and .. */
     ck_assert_ptr_nonnull(fgets(text, sizeof(text), victim));
     ck_assert_str_eq(text, secret);
-    (void)closedir(outside);
     (void)fclose(victim);
 }
 
@@ -761,18 +755,6 @@ static void *hear(void *rules)
     return NULL;
 }
 
-static int descriptors(void)
-{
-    DIR *all = opendir("/proc/self/fd");
-    int count = 0;
-
-    ck_assert_ptr_nonnull(all);
-    while (readdir(all) != NULL)
-        count++;
-    (void)closedir(all);
-    return count;
-}
-
 TEST(session__names_are_bounded, .rows = ROWS(demands))
 {
     static char names[NAMES_MOST][NAME_ROOM];
@@ -791,12 +773,12 @@ TEST(session__names_are_bounded, .rows = ROWS(demands))
         (void)snprintf(names[i], NAME_ROOM, "%d/%d", i % demands[_i].folders, i);
         paths[i] = names[i];
     }
-    int before = descriptors();
+    int before = own_descriptors();
     ck_assert_int_eq(pthread_create(&hearer, NULL, hear, (void *)&rules), 0);
     int code = session_open(&ours, &all, 10000000000);
     ck_assert_int_eq(pthread_join(hearer, NULL), 0);
     ck_assert_int_eq(code, demands[_i].is_served ? 0 : LINE_REFUSED);
-    ck_assert_int_le(descriptors() - before, 40);
+    ck_assert_int_le(own_descriptors() - before, 40);
     session_drop(heard);
     close_lines();
 }
