@@ -3,6 +3,7 @@
 #define ZCRP_TESTS_SUPPORT_PAPERS_H
 
 #include "asserts.h"
+#include "zcrp.h"
 
 #include <gnutls/x509.h>
 #include <stdbool.h>
@@ -35,6 +36,22 @@ struct claim {
 };
 
 static const struct claim plain_claim = {.kind = GNUTLS_PK_EDDSA_ED25519};
+
+/* Each kind of key that the library accepts, some that it refuses, and the code for each. */
+#define CURVE(name) GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_##name)
+static const struct {
+    struct claim claim;
+    int code;
+} key_kinds[] = {
+    {{.kind = GNUTLS_PK_EDDSA_ED25519}, ZCRP_OK},
+    {{.kind = GNUTLS_PK_ECDSA, .bits = CURVE(SECP256R1)}, ZCRP_OK},
+    {{.kind = GNUTLS_PK_ECDSA, .bits = CURVE(SECP384R1)}, ZCRP_OK},
+    {{.kind = GNUTLS_PK_ECDSA, .bits = CURVE(SECP521R1)}, ZCRP_OK},
+    {{.kind = GNUTLS_PK_RSA, .bits = 2048}, ZCRP_OK},
+    {{.kind = GNUTLS_PK_EDDSA_ED448}, ZCRP_ERROR_ARGUMENT},
+    {{.kind = GNUTLS_PK_ECDSA, .bits = CURVE(SECP224R1)}, ZCRP_ERROR_ARGUMENT},
+};
+#undef CURVE
 
 static inline void write_name(gnutls_x509_crt_t crt, const char *name, const struct claim *claim)
 {

@@ -374,30 +374,14 @@ TEST(tls__what_certificates_are_for, .rows = ROWS(claims))
     burn(&theirs);
 }
 
-/* Keys of all kinds that are taken, and of some that are not. */
-static const struct {
-    gnutls_pk_algorithm_t kind;
-    unsigned int bits;
-    int code;
-} kinds[] = {
-    {GNUTLS_PK_EDDSA_ED25519, 0, ZCRP_OK},
-    {GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), ZCRP_OK},
-    {GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP384R1), ZCRP_OK},
-    {GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP521R1), ZCRP_OK},
-    {GNUTLS_PK_RSA, 2048, ZCRP_OK},
-    {GNUTLS_PK_EDDSA_ED448, 0, ZCRP_ERROR_ARGUMENT},
-    {GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP224R1), ZCRP_ERROR_ARGUMENT},
-};
-
-TEST(tls__kinds_of_certificates, .rows = ROWS(kinds))
+TEST(tls__kinds_of_certificates, .rows = ROWS(key_kinds))
 {
-    const struct claim claim = {.kind = kinds[_i].kind, .bits = kinds[_i].bits};
-    struct papers theirs = make_papers("server.example", &claim);
+    struct papers theirs = make_papers("server.example", &key_kinds[_i].claim);
     struct papers ours = make_papers("client.example", &plain_claim);
 
     ck_assert_int_eq(zcrp_keys_certificate(&server.keys, theirs.certificate, theirs.key,
                                            ours.certificate, "client.example"),
-                     kinds[_i].code);
+                     key_kinds[_i].code);
     if (server.keys != NULL) {
         ck_assert_int_eq(zcrp_keys_certificate(&client.keys, ours.certificate, ours.key,
                                                theirs.certificate, "server.example"),
