@@ -1,0 +1,303 @@
+/* Messages that cross shared memory as a whole, and the buffers that the receiver shows for them.
+ */
+#include "../../support/shm_pair.h"
+#include "../../support/suite.h"
+
+enum { MESSAGE = 42, UNITS = 6, UNIT = 16384 };
+
+static struct shm_pair n;
+static uint8_t from[UNITS * UNIT], to[UNITS * UNIT];
+
+static void setup(void)
+{
+    ck_assert(shm_pair_open(&n));
+    for (size_t i = 0; i < sizeof(from); i++)
+        from[i] = (uint8_t)(i * 2654435761u >> 24);
+}
+
+static void teardown(void)
+{
+    shm_pair_close(&n);
+}
+
+FIXTURE(setup, teardown)
+
+static void meet(void)
+{
+    ck_assert(shm_pair_meet(&n));
+}
+
+static bool put_whole(uint64_t in_session, uint64_t owner, const void *bytes, size_t size)
+{
+    bool wakes;
+    return shm_put_whole(n.sender, in_session, owner, (struct iovec){(void *)bytes, size}, &wakes);
+}
+
+static void expect_whole(uint64_t in_session, const void *bytes, uint32_t size)
+{
+    struct whole_arrived whole;
+
+    ck_assert(shm_whole(n.receiver, 0, &whole));
+    ck_assert_uint_eq(whole.in_session, in_session);
+    ck_assert_uint_eq(whole.size, size);
+    ck_assert_mem_eq(whole.bytes, bytes, size);
+}
+
+static void expect_released(uint64_t message, bool has_arrived)
+{
+    struct released released;
+
+    ck_assert(shm_reap(n.sender, &released));
+    ck_assert_uint_eq(released.message, message);
+    ck_assert(released.is_whole);
+    ck_assert_int_eq(released.has_arrived, has_arrived);
+    ck_assert(!released.has_faulted);
+}
+
+/* Those behind the next can be seen, too, up to one that is none. */
+TEST(shm_whole__ahead)
+{
+    struct whole_arrived whole;
+
+    meet();
+    ck_assert(put_whole(5, MESSAGE, from, 100));
+    ck_assert(put_whole(6, MESSAGE + 1, from, 50));
+    ck_assert(shm_whole(n.receiver, 1, &whole));
+    ck_assert_uint_eq(whole.in_session, 6);
+    ck_assert_uint_eq(whole.size, 50);
+    ck_assert(!shm_whole(n.receiver, 2, &whole));
+    ck_assert(shm_end_whole(n.receiver, true));
+    expect_whole(6, from, 50);
+    ck_assert(!shm_whole(n.receiver, 1, &whole));
+    ck_assert(!shm_whole(n.receiver, RING_NOTES, &whole));
+}
+
+/* There is room as long as it says so. */
+TEST(shm_whole__room)
+{
+    uint32_t count = 0;
+
+    meet();
+    ck_assert(shm_has_whole_room(n.sender, RING_NOTES, RING_NOTES));
+    ck_assert(!shm_has_whole_room(n.sender, RING_NOTES + 1, RING_NOTES + 1));
+    ck_assert(!shm_has_whole_room(n.sender, 16, SHM_STAGING));
+    for (; shm_has_whole_room(n.sender, 1, SHM_WHOLE); count++)
+        ck_assert(put_whole(count, MESSAGE + count, from, SHM_WHOLE));
+    ck_assert_uint_ge(count, RING_NOTES - 8);
+}
+
+TEST(shm_whole__crosses)
+{
+    struct whole_arrived whole;
+
+    meet();
+    ck_assert(!shm_whole(n.receiver, 0, &whole));
+    ck_assert(put_whole(5, MESSAGE, from, 100));
+    ck_assert(put_whole(6, MESSAGE + 1, NULL, 0));
+    ck_assert(put_whole(7, MESSAGE + 2, from + 100, SHM_WHOLE));
+    memset(from, 0xFF, 100); /* it was copied */
+    ck_assert(!shm_find_units(n.receiver));
+    ck_assert(shm_whole(n.receiver, 0, &whole));
+    ck_assert_uint_eq(whole.bytes[1], (uint8_t)(2654435761u >> 24));
+    ck_assert(shm_end_whole(n.receiver, true));
+    expect_whole(6, "", 0);
+    ck_assert(shm_end_whole(n.receiver, false));
+    expect_whole(7, from + 100, SHM_WHOLE);
+    ck_assert(shm_end_whole(n.receiver, true));
+    ck_assert(shm_has_wholes(n.sender));
+    expect_released(MESSAGE, true);
+    expect_released(MESSAGE + 1, false);
+    expect_released(MESSAGE + 2, true);
+    ck_assert(!shm_reap(n.sender, &(struct released){0}));
+    ck_assert(!shm_has_wholes(n.sender));
+}
+
+static void send_units(void)
+{
+    uint32_t sent;
+    bool held, wakes;
+
+    shm_pair_fill(&n.burst, MESSAGE, from, UNITS, UNIT);
+    ck_assert_int_eq(shm_send(n.sender, &n.burst, &sent, &held, &wakes), CHANNEL_OK);
+    ck_assert_uint_eq(sent, UNITS);
+}
+
+static int receive_units(void)
+{
+    shm_pair_plan(&n.landing, to, UNITS, 1, UNIT);
+    return shm_receive(n.receiver, &n.landing);
+}
+
+/* Its place is between the units. */
+TEST(shm_whole__between_units)
+{
+    meet();
+    send_units();
+    ck_assert(put_whole(5, MESSAGE + 1, from, 10));
+    send_units();
+    ck_assert_int_eq(receive_units(), UNITS);
+    ck_assert_int_eq(receive_units(), 0);
+    ck_assert_uint_eq(shm_notes(n.receiver, 8).count, 0);
+    expect_whole(5, from, 10);
+    ck_assert(shm_end_whole(n.receiver, true));
+    ck_assert_int_eq(receive_units(), UNITS);
+}
+
+TEST(shm_put_whole__goes_round)
+{
+    uint32_t count = 0;
+
+    meet();
+    for (int round = 0; round < 5; round++) {
+        uint32_t there = 0;
+        while (put_whole(count + there, MESSAGE, from + (count + there) % 50, 4000))
+            there++;
+        ck_assert_uint_ge(there, RING_NOTES - 1);
+        for (; there > 0; there--, count++) {
+            expect_whole(count, from + count % 50, 4000);
+            ck_assert(shm_end_whole(n.receiver, true));
+            expect_released(MESSAGE, true);
+        }
+    }
+}
+
+TEST(shm_take_back__a_whole_message)
+{
+    struct released released;
+
+    meet();
+    ck_assert(put_whole(1, MESSAGE, from, 10));
+    ck_assert(put_whole(2, MESSAGE + 1, from, 10));
+    ck_assert(shm_take_back(n.sender, MESSAGE, &released));
+    ck_assert(released.is_whole && !released.has_arrived);
+    expect_whole(2, from, 10); /* that one is passed */
+    ck_assert(shm_end_whole(n.receiver, true));
+    ck_assert(shm_take_back(n.sender, SHM_ANY_WHOLE, &released));
+    ck_assert_uint_eq(released.message, MESSAGE + 1);
+    ck_assert(released.is_whole && released.has_arrived);
+    ck_assert(!shm_take_back(n.sender, SHM_ANY, &released));
+    ck_assert(!shm_reap(n.sender, &released));
+}
+
+/* A sender that is about to sleep sees that one has arrived; one that sleeps is woken. */
+TEST(shm_must_tell__a_sender_that_sleeps)
+{
+    meet();
+    ck_assert(put_whole(1, MESSAGE, from, 10));
+    ck_assert(shm_say_asleep(n.sender));
+    expect_whole(1, from, 10);
+    ck_assert(shm_end_whole(n.receiver, true));
+    ck_assert(shm_must_tell(n.receiver));
+    ck_assert(!shm_must_tell(n.receiver));
+    ck_assert(shm_has_whole_to_reap(n.sender));
+    ck_assert(!shm_say_asleep(n.sender));
+    ck_assert(!shm_must_tell(n.receiver));
+    expect_released(MESSAGE, true);
+    ck_assert(shm_say_asleep(n.sender));
+}
+
+/* A sender for which nobody waits is not woken, until somebody does. */
+TEST(shm_say_idle__a_sender_that_nobody_waits_for)
+{
+    uint64_t owner;
+
+    meet();
+    for (uint64_t i = 1; i <= 3; i++)
+        ck_assert(put_whole(i, MESSAGE + i, from, 10));
+    ck_assert(shm_say_idle(n.sender));
+    expect_whole(1, from, 10);
+    ck_assert(shm_end_whole(n.receiver, true));
+    ck_assert(!shm_must_tell(n.receiver));
+    shm_say_awaited(n.sender);
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 64, &owner), 1);
+    ck_assert_uint_eq(owner, MESSAGE + 1);
+    for (uint64_t i = 2; i <= 3; i++) {
+        expect_whole(i, from, 10);
+        ck_assert(shm_end_whole(n.receiver, true));
+    }
+    ck_assert(shm_must_tell(n.receiver));
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 1, &owner), 1);
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 64, &owner), 1);
+    ck_assert_uint_eq(owner, MESSAGE + 3);
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 64, &owner), 0);
+}
+
+/* One that was declined or taken back, and a unit, are reaped each for itself. */
+TEST(shm_reap_wholes__only_those_that_have_arrived)
+{
+    struct released released;
+    uint64_t owner;
+
+    meet();
+    for (uint64_t i = 1; i <= 3; i++) {
+        ck_assert(put_whole(i, MESSAGE + i, from, 10));
+        expect_whole(i, from, 10);
+        ck_assert(shm_end_whole(n.receiver, i != 2));
+    }
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 64, &owner), 1);
+    ck_assert_uint_eq(shm_reap_wholes(n.sender, 64, &owner), 0);
+    expect_released(MESSAGE + 2, false);
+    ck_assert(shm_reap(n.sender, &released));
+    ck_assert_uint_eq(released.message, MESSAGE + 3);
+}
+
+/* A receiver that reads nothing gets no more. */
+TEST(shm_put_whole__to_one_that_stands_still)
+{
+    meet();
+    ck_assert(put_whole(1, MESSAGE, from, 10));
+    ck_assert(!shm_stands_still(n.sender));
+    n.sender->out->still_since -= SECOND;
+    ck_assert(!put_whole(2, MESSAGE, from, 10));
+    expect_whole(1, from, 10);
+    ck_assert(shm_end_whole(n.receiver, true));
+    expect_released(MESSAGE, true);
+    ck_assert(put_whole(2, MESSAGE, from, 10));
+}
+
+/* A sender that names bytes beyond the staging buffer is passed over. */
+TEST(shm_whole__elsewhere)
+{
+    static const struct ring_whole rows[] = {
+        {.message = 1, .at = SHM_STAGING, .bytes = 1},
+        {.message = 2, .at = SHM_STAGING - 10, .bytes = 11},
+        {.message = 3, .at = UINT32_MAX, .bytes = 1},
+        {.message = 4, .at = UINT32_MAX, .bytes = SHM_WHOLE},
+        {.message = 5, .at = 0, .bytes = SHM_WHOLE + 1},
+    };
+    struct whole_arrived whole;
+
+    meet();
+    for (int i = 0; i < ROWS(rows); i++) {
+        const struct ring_note note = ring_whole_note(&rows[i]);
+        (void)ring_offer(&n.sender->out->ring, &note, NULL,
+                         &(struct ring_record){.owner = MESSAGE, .is_whole = true});
+    }
+    ck_assert(!shm_whole(n.receiver, 0, &whole));
+    ck_assert(!shm_has_notes(n.receiver));
+    const struct ring_whole last = {.message = 6, .at = SHM_STAGING - 10, .bytes = 10};
+    const struct ring_note note = ring_whole_note(&last);
+    (void)ring_offer(&n.sender->out->ring, &note, NULL,
+                     &(struct ring_record){.owner = MESSAGE, .is_whole = true});
+    ck_assert(shm_whole(n.receiver, 0, &whole));
+    ck_assert_uint_eq(whole.in_session, 6);
+}
+
+/* ---- credit ---- */
+
+TEST(shm_show_credit__tells_a_sender_that_sleeps_and_wants_it)
+{
+    uint64_t size;
+
+    meet();
+    ck_assert(!shm_find_credit(n.sender, 3, &size));
+    shm_say_awake(n.sender);
+    ck_assert(!shm_show_credit(n.receiver, 3, 100));
+    ck_assert(shm_find_credit(n.sender, 3, &size));
+    ck_assert_uint_eq(size, 100);
+    shm_want_credit(n.sender);
+    ck_assert(!shm_show_credit(n.receiver, 4, 100)); /* it is awake */
+    ck_assert(shm_say_asleep(n.sender));
+    ck_assert(shm_show_credit(n.receiver, 5, 100));
+    ck_assert(!shm_show_credit(n.receiver, 6, 100)); /* once */
+}
