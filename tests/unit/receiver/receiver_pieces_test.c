@@ -154,14 +154,19 @@ TEST(pieces__wiped_behind_the_end)
     expect_message(30);
 }
 
-/* A stranger's datagram in the pieces. */
-TEST(pieces__what_a_stranger_sent)
+static void land_junk(void)
 {
     uint8_t junk[SIZE];
     memset(junk, 0xEE, sizeof junk);
-    post_two();
     receiver_rig_put(junk, sizeof junk);
     receiver_rig_land();
+}
+
+/* A stranger's datagram in the pieces. */
+TEST(pieces__what_a_stranger_sent)
+{
+    post_two();
+    land_junk();
     receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 10));
     expect_message(10);
 }
@@ -170,16 +175,13 @@ TEST(pieces__what_a_stranger_sent)
  * goes on. */
 TEST(pieces__freed_while_the_peer_is_told)
 {
-    uint8_t junk[SIZE];
-    memset(junk, 0xEE, sizeof junk);
     post_two();
     rig.posted = 1;
     receiver_rig_post(SIZE);
     ck_assert(receiver_cancel(rig.r, rig.now, 0));
     receiver_rig_expect_end(OUTCOME_CANCELLED);
     memset(table, 0xFF, pieces_room(2));
-    receiver_rig_put(junk, sizeof junk);
-    receiver_rig_land();
+    land_junk();
     table->count = 0; /* of what the test looks at itself */
 }
 

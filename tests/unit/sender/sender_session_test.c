@@ -166,16 +166,22 @@ TEST(another_receiver__is_not_there)
     sender_rig_expect_event(OUTCOME_OK, 10);
 }
 
-/* A sender that waits for a buffer asks, too, when its hellos bring nothing. */
-TEST(another_receiver__while_nothing_is_in_transit)
+/* An idle sender repeats its hello twice. The third one, which is due now, asks for a receiver. */
+static void wait_until_it_asks(void)
 {
-    sender_rig_submit(10);
-    sender_rig_pair(0, 0);
     for (int i = 0; i < 2; i++) {
         sender_rig_wait();
         ck_assert_uint_eq(sender_rig_hello().nonce, 0);
     }
     sender_rig_wait();
+}
+
+/* A sender that waits for a buffer asks, too, when its hellos bring nothing. */
+TEST(another_receiver__while_nothing_is_in_transit)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(0, 0);
+    wait_until_it_asks();
     ck_assert_uint_ne(sender_rig_hello().nonce, 0);
 }
 
@@ -183,11 +189,7 @@ TEST(another_receiver__what_was_not_begun_goes_on)
 {
     sender_rig_submit(10);
     sender_rig_pair(0, 0);
-    for (int i = 0; i < 2; i++) {
-        sender_rig_wait();
-        sender_rig_hello();
-    }
-    sender_rig_wait();
+    wait_until_it_asks();
     sender_rig_enter(RIG_SESSION + 1, 1, 10);
     sender_rig_expect_no_event();
     sender_rig_expect("0:0+10LA");
@@ -198,11 +200,7 @@ static struct hello show_cookie_while_idle(void)
 {
     sender_rig_submit(10);
     sender_rig_pair(0, 0);
-    for (int i = 0; i < 2; i++) {
-        sender_rig_wait();
-        sender_rig_hello();
-    }
-    sender_rig_wait();
+    wait_until_it_asks();
     struct hello hello = sender_rig_hello();
     sender_rig_cookie(&hello, 0);
     return sender_rig_hello();
@@ -306,11 +304,7 @@ TEST(another_receiver__is_not_asked_for_while_the_first_is_heard)
     sender_rig_ack("0 2");
     sender_rig_expect_event(OUTCOME_OK, 10);
     sender_rig_submit(10);
-    for (int i = 0; i < 2; i++) {
-        sender_rig_wait();
-        ck_assert_uint_eq(sender_rig_hello().nonce, 0);
-    }
-    sender_rig_wait();
+    wait_until_it_asks();
     ck_assert_uint_eq(sender_rig_hello().nonce, hello.nonce);
 }
 
@@ -724,17 +718,8 @@ TEST(close__cancelled_while_it_waits)
 /* What was cancelled is gone without a unit, and then another receiver answers the question. */
 TEST(close__in_another_session)
 {
-    uint64_t unposted = sender_rig_submit(10);
-    sender_rig_pair(0, 0);
-    for (int i = 0; i < 2; i++) {
-        sender_rig_wait();
-        sender_rig_hello();
-    }
-    sender_rig_wait();
-    struct hello hello = sender_rig_hello();
-    sender_rig_cookie(&hello, 0);
-    sender_rig_hello();
-    ck_assert(sender_cancel(rig.s, rig.now, unposted));
+    struct hello hello = show_cookie_while_idle();
+    ck_assert(sender_cancel(rig.s, rig.now, 0));
     sender_close(rig.s, rig.now);
     sender_rig_expect_event(OUTCOME_CANCELLED, 0);
     rig.pairing = (struct pairing){.session = RIG_SESSION + 1, .tag = hello.pairing.tag};
