@@ -20,6 +20,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* Is this built with the address or the thread sanitizer? */
+#if defined(__has_feature)
+#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#else
+#define IS_SANITIZED 0
+#endif
+
 /* Rows of a truth table. */
 #define ROWS(table) ((int)(sizeof(table) / sizeof((table)[0])))
 

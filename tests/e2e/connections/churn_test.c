@@ -23,12 +23,6 @@
 
 LOAD(asleep)
 
-#if defined(__has_feature)
-#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define IS_SANITIZED 0
-#endif
-
 enum { USERS = 4, PLACES = 8, SLOTS = 8, ALIVE = 8, WARM = 50, LARGEST = 300000 };
 
 static const struct zcrp_options small = {.messages = 16, .connections = 16, .backlog = 4};

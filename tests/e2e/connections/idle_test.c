@@ -13,14 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__has_feature)
-#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#else
-#define IS_SANITIZED 0
-#endif
-
 enum { FIRST = 20, MORE = 200, ALL = FIRST + MORE };
 
 static struct zcrp_connection *connection[ALL];

@@ -21,12 +21,6 @@
 
 LOAD(asleep)
 
-#if defined(__has_feature)
-#define IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define IS_SANITIZED 0
-#endif
-
 enum {
     BYTES = 100000,
     LAST_BYTES = 1,
