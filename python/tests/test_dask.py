@@ -412,10 +412,11 @@ async def echo(comm):
     await comm.close()
 
 
-@awaited
-async def test_retries():
+async def send_and_return(connector):
+    """A message to an echo and its answer, over a connection that such a connector makes."""
+
     class Backend(zcrp.dask.Backend):
-        _connector_class = Unreliable
+        _connector_class = connector
 
     before = get_backend("zcrp")
     backends["zcrp"] = Backend()
@@ -427,6 +428,11 @@ async def test_retries():
             await comm.close()
     finally:
         backends["zcrp"] = before
+
+
+@awaited
+async def test_retries():
+    await send_and_return(Unreliable)
     assert Unreliable.failures == 4
 
 
@@ -445,19 +451,7 @@ async def test_slow_handshake():
     class SlowConnector(zcrp.dask.ZcrpConnector):
         comm_class = SlowComm
 
-    class Backend(zcrp.dask.Backend):
-        _connector_class = SlowConnector
-
-    before = get_backend("zcrp")
-    backends["zcrp"] = Backend()
-    try:
-        async with listen("zcrp://127.0.0.1", echo) as listener:
-            comm = await connect(listener.contact_address)
-            await comm.write(b"test")
-            assert await comm.read() == b"test"
-            await comm.close()
-    finally:
-        backends["zcrp"] = before
+    await send_and_return(SlowConnector)
 
 
 @awaited
