@@ -1,9 +1,11 @@
-"""Capture files: made of datagrams, and read by tshark with tools/wireshark/zcrp.lua."""
+"""Capture files: made of datagrams, and read by tshark with tools/wireshark/zcrp.lua. And tests of what it says."""
 
 import os
 import shutil
 import struct
 import subprocess
+import sys
+import tempfile
 
 SCRIPT = "tools/wireshark/zcrp.lua"
 HELPERS = ["tools/wireshark/zcrp_keys.lua", "tools/wireshark/zcrp_crypto.lua"]
@@ -143,3 +145,41 @@ def live(path, command):
     """Captures what a command sends in a network namespace of its own."""
     return subprocess.run(["unshare", "-n", "sh", "-c", LIVE, "sh", path, *command],
                           capture_output=True, text=True, check=False)
+
+
+# --- tests of what it says -----------------------------------------------------------------------
+
+failures = []
+
+
+def check(what, is_so):
+    if not is_so:
+        failures.append(what)
+        print(f"failed: {what}")
+
+
+def equal(what, found, expected):
+    check(f"{what}: {found} instead of {expected}", found == expected)
+
+
+def need_tshark():
+    if shutil.which("tshark") is None:
+        print("there is no tshark")
+        sys.exit(77)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["true"], check=True, **another_user(folder))
+    except (OSError, subprocess.SubprocessError):
+        print("root is no other user here, as which tshark would run a script")
+        sys.exit(77)
+
+
+def conclude(tests):
+    """Runs the tests, each with the path of a capture in a folder of its own, and exits: 1 if anything is wrong, 77 if
+    tshark cannot run the dissector."""
+    need_tshark()
+    for test in tests:
+        with tempfile.TemporaryDirectory() as folder:
+            test(os.path.join(folder, "capture"))
+    print(f"{len(tests)} tests, {len(failures)} failures")
+    sys.exit(1 if failures else 0)

@@ -5,27 +5,14 @@ import os
 import re
 import struct
 import subprocess
-import sys
-import tempfile
 
 import capture
-from capture import fields
+from capture import check, equal, fields
 
 TYPES = {"unit": {1}, "ack": {2, 3}, "request": {4}, "hello": {5}, "probe": {6}, "answer": {7},
          "cookie": {8}, "handshake": {9}, "offer": {10},
          "challenge": {11}, "challenge_answer": {12}, "version": {15}}
 SHOWN_AS = {"number": "probe"}
-failures = []
-
-
-def check(what, is_so):
-    if not is_so:
-        failures.append(what)
-        print(f"failed: {what}")
-
-
-def equal(what, found, expected):
-    check(f"{what}: {found} instead of {expected}", found == expected)
 
 
 def numbers(values):
@@ -419,15 +406,6 @@ def test_live_aal5(path):
     check(f"live, AAL5: types {kinds}", {"1", "2", "4", "5", "8"} <= kinds)
 
 
-def main():
-    tests = [test_vectors, test_form, test_lines, test_bundles, test_repeats, test_aal5, test_erf,
-             test_tap, test_live, test_live_aal5]
-    with tempfile.TemporaryDirectory() as folder:
-        for test in tests:
-            test(os.path.join(folder, "capture"))
-    print(f"{len(tests)} tests, {len(failures)} failures")
-    return 1 if failures else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    capture.conclude([test_vectors, test_form, test_lines, test_bundles, test_repeats, test_aal5, test_erf,
+                      test_tap, test_live, test_live_aal5])

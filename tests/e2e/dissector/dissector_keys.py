@@ -4,25 +4,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
 
 import capture
-from capture import fields
+from capture import check, equal, fields
 
 BENCH = os.path.join(os.environ.get("ZCRP_BUILD", "build"), "zcrp-bench")
 AS_ZCRP = ("-d", "udp.port==40000,zcrp")
-failures = []
-
-
-def check(what, is_so):
-    if not is_so:
-        failures.append(what)
-        print(f"failed: {what}")
-
-
-def equal(what, found, expected):
-    check(f"{what}: {found} instead of {expected}", found == expected)
 
 
 def beside(path, name):
@@ -220,14 +207,8 @@ def main():
         print("skipped, for want of keys: what crosses in a run")
     else:
         tests += [test_run]
-    for test in tests:
-        with tempfile.TemporaryDirectory() as folder:
-            for helper in capture.HELPERS:
-                shutil.copy(helper, folder)
-            test(os.path.join(folder, "capture"))
-    print(f"{len(tests)} tests, {len(failures)} failures")
-    return 1 if failures else 0
+    capture.conclude(tests)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
