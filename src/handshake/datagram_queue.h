@@ -1,8 +1,9 @@
-/* Datagrams of a handshake, in the order in which they were added: one thread adds them, and
- * another one takes them.
+/* Datagrams between two threads: the peer's, on their way to the thread that runs the handshake
+ * (take_all, in their order), and that thread's answers, on their way to the socket (take, the
+ * newest first, because a handshake puts its bytes in order).
  *
- * It has room for DATAGRAM_QUEUE_MOST. What finds no room is dropped, and repeated by whoever sent
- * it. The owner's mutex guards it. */
+ * It has room for DATAGRAM_QUEUE_MOST. A datagram that finds no room is dropped, and its sender
+ * repeats it. The owner's mutex guards the queue. */
 #ifndef ZCRP_HANDSHAKE_DATAGRAM_QUEUE_H
 #define ZCRP_HANDSHAKE_DATAGRAM_QUEUE_H
 
@@ -24,14 +25,14 @@ struct datagram_queue {
     struct datagram_copy datagram[DATAGRAM_QUEUE_MOST];
 };
 
-/* A copy of the datagram; none if that is larger than any of a handshake. */
+/* A copy of the datagram; none if it is larger than any datagram of a handshake. */
 static inline void datagram_copy_set(struct datagram_copy *c, const uint8_t *datagram, size_t size)
 {
     c->size = size <= HANDSHAKE_BYTES ? (uint16_t)size : 0;
     memcpy(c->bytes, datagram, c->size);
 }
 
-/* Dropped if there is no room, or it is larger than any of a handshake. */
+/* Adds a copy; none if there is no room, or if it is larger than any datagram of a handshake. */
 static inline void datagram_queue_add(struct datagram_queue *q, const uint8_t *datagram,
                                       size_t size)
 {
@@ -39,7 +40,7 @@ static inline void datagram_queue_add(struct datagram_queue *q, const uint8_t *d
         datagram_copy_set(&q->datagram[q->count++], datagram, size);
 }
 
-/* Takes the last one; its bytes, or 0 if there is none. */
+/* Takes the newest one; its bytes, or 0 if there is none. */
 static inline size_t datagram_queue_take(struct datagram_queue *q, uint8_t *datagram)
 {
     if (q->count == 0)

@@ -1,4 +1,4 @@
-/* What shared memory tells its two ends of messages and their parts (shm/shm.h). */
+/* What shared memory reports to its two ends about messages and units (shm/shm.h). */
 #ifndef ZCRP_TRANSPORT_WHOLE_H
 #define ZCRP_TRANSPORT_WHOLE_H
 
@@ -12,8 +12,7 @@ struct whole_arrived {
     uint32_t size;
 };
 
-/* What the receiver does not read any more: a unit that was held, or a message that went as a
- * whole. */
+/* A note that the receiver is done with: of a unit that held its message, or of a whole message. */
 struct released {
     uint64_t message;
     bool is_whole;

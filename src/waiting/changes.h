@@ -1,7 +1,7 @@
-/* Waiting for something to change that a futex counts, and that may be interrupted: the peer of a
- * connection, a caller of a listener, an offer.
+/* Interruptible waits for a change, which a futex counts: a connection's peer, a listener's caller,
+ * an offer.
  *
- *     waiter                                    whoever changes it
+ *     waiter                                    the thread that changes it
  *     look: BUSY                                changes++, and wakes
  *     sleeps while nothing has changed   <----- */
 #ifndef ZCRP_WAITING_CHANGES_H
@@ -17,7 +17,7 @@ typedef int (*changes_look)(void *context);
 int changes_await(_Atomic uint32_t *changes, struct interrupt *interrupt, changes_look look,
                   void *context, instant deadline);
 
-/* Something has changed, and is visible: wakes those who wait. */
+/* Wakes the waiters. The change is visible by now. */
 void changes_tell(_Atomic uint32_t *changes);
 
 #endif

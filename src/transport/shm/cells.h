@@ -1,6 +1,7 @@
-/* Memory for the ends of connections that share memory (ends.h), side by side: so idle ones share
- * pages. It is not the heap's, because threads of the library ask for it, and each that asks the
- * heap gets one of its own. What was given back is used again, and stays the process's.
+/* Memory for the state of ends that share memory (ends.h), in cells side by side, so that idle ends
+ * share pages. It is not the heap's: threads of the library take cells, and malloc gives each
+ * thread that asks an arena of its own. A cell that was given back is used again, and its memory
+ * stays with the process.
  *
  * Any thread, also in a child of the process; no lock. */
 #ifndef ZCRP_TRANSPORT_SHM_CELLS_H
