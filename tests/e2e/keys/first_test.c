@@ -1,7 +1,6 @@
 /* First messages: buffers that a listener's connection has before anybody has accepted it, and what
  * a caller sends there with the end of its handshake. */
 #include "../../support/crossing.h"
-#include "../../support/ends.h"
 #include "../../support/raw_keys.h"
 #include "../../support/shared_keys.h"
 
@@ -15,39 +14,16 @@ LOAD(asleep)
 
 enum { SMALL = 3000, LARGE = 100000, DELAY_MS = 20 };
 
-struct place {
-    struct zcrp_listener *listener;
-    char port[8];
-};
-
-struct both {
-    struct zcrp_connection *there, *here;
-};
-
-/* The keys are the library's from now on. */
-static struct place listen_with(struct zcrp_options options, struct zcrp_keys *keys)
-{
-    struct place p;
-
-    options.keys = keys;
-    ck_assert_int_eq(zcrp_listen(&p.listener, "127.0.0.1", "0", &options), ZCRP_OK);
-    snprintf(p.port, sizeof p.port, "%d", zcrp_listener_port(p.listener));
-    zcrp_keys_free(keys);
-    return p;
-}
-
 static struct zcrp_connection *call(const char *port, struct zcrp_options options,
                                     struct zcrp_keys *keys)
 {
     struct zcrp_connection *c;
 
-    options.keys = keys;
-    ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", port, &options, 0), ZCRP_OK);
-    zcrp_keys_free(keys);
+    ck_assert_int_eq(connect_with(port, &c, options, keys, 0), ZCRP_OK);
     return c;
 }
 
-static struct zcrp_connection *accept_one(const struct place *p)
+static struct zcrp_connection *accept_one(const struct house *p)
 {
     struct zcrp_connection *c;
 
@@ -121,7 +97,7 @@ static int waits_until_sent(bool has_first, size_t size)
     const struct crossing_faults late = {.delay_ns = DELAY_MS * ENDS_MILLISECOND};
     struct seen seen = {.has_sent = false};
     struct zcrp_options ours = {.first_messages = has_first, .first_bytes = LARGE};
-    struct place p = listen_with(ours, some_keys(true));
+    struct house p = house_with(ours, some_keys(true));
     struct crossing *way = crossing_open(p.port, &late, 1);
     struct both b = {.there = call(crossing_port(way),
                                    (struct zcrp_options){.tap = see, .tap_context = &seen},
@@ -188,7 +164,7 @@ TEST(first__every_way, .rows = ROWS(ways))
     ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
     ours.first_messages = FIRST;
     ours.first_bytes = LARGE;
-    struct place p = listen_with(ours, some_keys(ways[_i].has_keys));
+    struct house p = house_with(ours, some_keys(ways[_i].has_keys));
     b.there = call(p.port, ways[_i].options, some_keys(ways[_i].has_keys));
     for (int i = 0; i < ROWS(sizes); i++)
         out[i] = send_to(b.there, sizes[i], (uint64_t)i);
@@ -226,7 +202,7 @@ TEST(first__bad_network, .needs = has_keys, .rows = 6)
                                         .delay_ns = ENDS_MILLISECOND,
                                         .late_ns = 3 * ENDS_MILLISECOND};
     struct zcrp_options ours = {.first_messages = 3, .first_bytes = LARGE};
-    struct place p = listen_with(ours, some_keys(true));
+    struct house p = house_with(ours, some_keys(true));
     struct crossing *way = crossing_open(p.port, &bad, (uint64_t)_i);
     struct both b = {.there = call(crossing_port(way), (struct zcrp_options){0}, some_keys(true))};
     struct zcrp_msg *out[3];
@@ -251,7 +227,7 @@ TEST(first__cancelled, .rows = 2)
 
     if (_i == 1 && !has_keys())
         return;
-    struct place p = listen_with(ours, some_keys(_i));
+    struct house p = house_with(ours, some_keys(_i));
     b.there = call(p.port, (struct zcrp_options){0}, some_keys(_i));
     b.here = accept_one(&p);
     struct zcrp_msg *in = zcrp_connection_first(b.here, 0);
@@ -269,7 +245,7 @@ TEST(first__of_many_callers, .needs = has_keys)
 {
     enum { CALLERS = 12 };
     struct zcrp_options ours = {.first_messages = 2, .first_bytes = SMALL};
-    struct place p = listen_with(ours, some_keys(true));
+    struct house p = house_with(ours, some_keys(true));
     struct zcrp_connection *there[CALLERS];
     struct zcrp_msg *out[CALLERS];
 
@@ -300,7 +276,7 @@ TEST(first__nobody_accepts, .rows = 2)
 
     if (_i == 1 && !has_keys())
         return;
-    struct place p = listen_with(ours, some_keys(_i));
+    struct house p = house_with(ours, some_keys(_i));
     struct zcrp_connection *there = call(p.port, (struct zcrp_options){0}, some_keys(_i));
     ck_assert_int_eq(end_of(send_to(there, SMALL, 1)), ZCRP_OK);
     while (stats.admitted == 0) { /* what has landed is admitted a moment later */
@@ -317,7 +293,7 @@ TEST(first__nobody_accepts, .rows = 2)
 TEST(first__in_a_child, .needs = has_keys)
 {
     struct zcrp_options ours = {.first_messages = 2, .first_bytes = SMALL};
-    struct place p = listen_with(ours, some_keys(true));
+    struct house p = house_with(ours, some_keys(true));
     struct both b = {.there = call(p.port, (struct zcrp_options){0}, some_keys(true))};
     int status;
 
@@ -343,7 +319,7 @@ TEST(first__in_a_child, .needs = has_keys)
 TEST(first__restarted, .needs = has_keys)
 {
     struct zcrp_options ours = {.first_messages = 1, .first_bytes = SMALL};
-    struct place p = listen_with(ours, some_keys(true));
+    struct house p = house_with(ours, some_keys(true));
 
     for (uint64_t i = 0; i < 3; i++) {
         struct both b = {.there = call(p.port, (struct zcrp_options){0}, some_keys(true))};
@@ -364,7 +340,7 @@ TEST(first__restarted, .needs = has_keys)
 /* ---- who is not admitted ---- */
 
 /* Until so many callers have been refused, and no more: each is counted behind its answer. */
-static void await_refused(const struct place *p, uint64_t count)
+static void await_refused(const struct house *p, uint64_t count)
 {
     struct zcrp_listener_stats stats = {.refused = 0};
 
@@ -384,7 +360,7 @@ TEST(first__refused, .needs = has_keys)
     struct zcrp_connection *none;
     struct zcrp_stats sent;
     uint64_t units = 0;
-    struct place p = listen_with(ours, raw(mine));
+    struct house p = house_with(ours, raw(mine));
 
     for (uint64_t i = 0; i < REFUSED; i++) {
         struct zcrp_connection *c = call(p.port, (struct zcrp_options){0}, raw(wrong));
@@ -414,7 +390,7 @@ TEST(first__no_room, .needs = has_keys)
 {
     struct zcrp_options ours = {.first_messages = 1, .first_bytes = SMALL, .connections = 1};
     const struct zcrp_options theirs = {.connect_ns = ENDS_SECOND / 2};
-    struct place p = listen_with(ours, some_keys(true));
+    struct house p = house_with(ours, some_keys(true));
     struct both b = {.there = call(p.port, (struct zcrp_options){0}, some_keys(true))};
 
     b.here = accept_one(&p);
@@ -433,7 +409,7 @@ TEST(first__connect_waits, .needs = has_keys)
     struct zcrp_options ours = {.first_messages = 1, .first_bytes = SMALL};
     struct zcrp_options theirs = {.keys = raw(wrong)};
     struct zcrp_connection *c;
-    struct place p = listen_with(ours, raw(mine));
+    struct house p = house_with(ours, raw(mine));
 
     ck_assert_int_eq(zcrp_connect(&c, "127.0.0.1", p.port, &theirs, -1), ZCRP_ERROR_KEYS);
     zcrp_keys_free(theirs.keys);

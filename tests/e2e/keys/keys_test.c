@@ -1,5 +1,4 @@
 /* Connections with keys: who gets in, who does not, and what crosses then. */
-#include "../../support/ends.h"
 #include "../../support/folder.h"
 #include "../../support/shared_keys.h"
 
@@ -22,41 +21,29 @@ enum { MESSAGE = 300000, IDENTITY = ZCRP_KEYS_IDENTITY_MOST + 1 };
 /* ---- two ends ---- */
 
 struct pair {
-    struct zcrp_listener *listener;
-    char port[8];
+    struct house house;
     struct zcrp_connection *there, *here;
 };
 
-/* The listener has these keys, and the library keeps what it needs of them. */
-static void listen_with(struct pair *p, struct zcrp_options options, struct zcrp_keys *keys)
+/* Calls the listener, with the key that it knows or with others. */
+static int call(struct pair *p, struct zcrp_options options, struct zcrp_keys *keys,
+                int64_t timeout_ns)
 {
-    options.keys = keys;
-    ck_assert_int_eq(zcrp_listen(&p->listener, "127.0.0.1", "0", &options), ZCRP_OK);
-    snprintf(p->port, sizeof p->port, "%d", zcrp_listener_port(p->listener));
-    zcrp_keys_free(keys);
-}
-
-static int connect_with(struct pair *p, struct zcrp_options options, struct zcrp_keys *keys,
-                        int64_t timeout_ns)
-{
-    options.keys = keys;
-    int code = zcrp_connect(&p->there, "127.0.0.1", p->port, &options, timeout_ns);
-    zcrp_keys_free(keys);
-    return code;
+    return connect_with(p->house.port, &p->there, options, keys, timeout_ns);
 }
 
 static void meet(struct pair *p, struct zcrp_options options)
 {
-    listen_with(p, options, shared("alice", key));
-    ck_assert_int_eq(connect_with(p, options, shared("alice", key), 0), ZCRP_OK);
-    ck_assert_int_eq(zcrp_accept(p->listener, &p->here, 5 * ENDS_SECOND), ZCRP_OK);
+    p->house = house_with(options, shared("alice", key));
+    ck_assert_int_eq(call(p, options, shared("alice", key), 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p->house.listener, &p->here, 5 * ENDS_SECOND), ZCRP_OK);
 }
 
 static void part(struct pair *p)
 {
     ck_assert_int_eq(zcrp_connection_close(p->there), ZCRP_OK);
     (void)zcrp_connection_close(p->here);
-    ck_assert_int_eq(zcrp_listener_close(p->listener), ZCRP_OK);
+    ck_assert_int_eq(zcrp_listener_close(p->house.listener), ZCRP_OK);
 }
 
 static void fill(uint8_t *bytes, size_t count, unsigned seed)
@@ -129,7 +116,7 @@ TEST(keys__through_memory, .needs = has_keys, .rows = 8)
 static void *accept_one(void *pair)
 {
     struct pair *p = pair;
-    ck_assert_int_eq(zcrp_accept(p->listener, &p->here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p->house.listener, &p->here, 5 * ENDS_SECOND), ZCRP_OK);
     return NULL;
 }
 
@@ -137,9 +124,9 @@ TEST(keys__connect_waits_for_its_peer, .needs = has_keys)
 {
     struct pair p;
     pthread_t thread;
-    listen_with(&p, (struct zcrp_options){0}, shared("alice", key));
+    p.house = house_with((struct zcrp_options){0}, shared("alice", key));
     pthread_create(&thread, NULL, accept_one, &p);
-    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, shared("alice", key), -1), ZCRP_OK);
+    ck_assert_int_eq(call(&p, (struct zcrp_options){0}, shared("alice", key), -1), ZCRP_OK);
     pthread_join(thread, NULL);
     ck_assert_int_eq(zcrp_connection_status(p.there), ZCRP_OK);
     pass(p.here, p.there, 100, 1);
@@ -153,17 +140,17 @@ static bool announce_early(void)
     struct zcrp_msg *in = zcrp_alloc_msg(100), *out = zcrp_alloc_msg(100);
     struct zcrp_stats stats;
     struct pair p;
-    listen_with(&p, (struct zcrp_options){0}, shared("alice", key));
-    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, shared("alice", key), 0), ZCRP_OK);
+    p.house = house_with((struct zcrp_options){0}, shared("alice", key));
+    ck_assert_int_eq(call(&p, (struct zcrp_options){0}, shared("alice", key), 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(p.there), in, 100), ZCRP_OK);
-    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.here), out, 100), ZCRP_OK);
     ck_assert_int_eq(zcrp_wait_for(in, 5 * ENDS_SECOND), ZCRP_OK);
     bool is_up = zcrp_connection_status(p.there) == ZCRP_OK;
     ck_assert_int_eq(zcrp_stats(zcrp_connection_receiver(p.there), &stats), ZCRP_OK);
     ck_assert_int_eq(zcrp_connection_close(p.there), ZCRP_OK);
     ck_assert_int_eq(zcrp_connection_close(p.here), ZCRP_OK);
-    ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+    ck_assert_int_eq(zcrp_listener_close(p.house.listener), ZCRP_OK);
     zcrp_free_msg(in);
     zcrp_free_msg(out);
     return is_up && stats.requests == 1;
@@ -217,17 +204,17 @@ TEST(keys__refused, .needs = has_keys, .rows = ROWS(refused))
     struct zcrp_options options = {.connect_ns = 2 * ENDS_SECOND};
     struct zcrp_listener_stats stats;
     struct pair p;
-    listen_with(&p, options, refused[_i].has_theirs ? shared("alice", key) : NULL);
+    p.house = house_with(options, refused[_i].has_theirs ? shared("alice", key) : NULL);
     struct zcrp_keys *ours =
         refused[_i].has_ours ? shared(refused[_i].identity, refused[_i].bytes) : NULL;
-    ck_assert_int_eq(connect_with(&p, options, ours, -1), refused[_i].code);
+    ck_assert_int_eq(call(&p, options, ours, -1), refused[_i].code);
     ck_assert_ptr_null(p.there);
-    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+    ck_assert_int_eq(zcrp_listener_stats(p.house.listener, &stats), ZCRP_OK);
     ck_assert_uint_eq(stats.admitted, 0);
     if (refused[_i].is_counted)
         ck_assert_uint_ge(stats.refused, 1);
-    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 0), ZCRP_ERROR_TIMEOUT);
-    zcrp_listener_close(p.listener);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &p.here, 0), ZCRP_ERROR_TIMEOUT);
+    zcrp_listener_close(p.house.listener);
 }
 
 /* Whoever has a good key is in, and whoever finds no room has another reason. */
@@ -235,13 +222,12 @@ TEST(keys__connect_and_then_accept, .needs = has_keys)
 {
     const struct zcrp_options one = {.backlog = 1}, brief = {.connect_ns = 3 * ENDS_SECOND};
     struct pair p, other;
-    listen_with(&p, one, shared("alice", key));
-    ck_assert_int_eq(connect_with(&p, one, shared("alice", key), 30 * ENDS_SECOND), ZCRP_OK);
+    p.house = house_with(one, shared("alice", key));
+    ck_assert_int_eq(call(&p, one, shared("alice", key), 30 * ENDS_SECOND), ZCRP_OK);
     other = p;
-    ck_assert_int_eq(connect_with(&other, brief, shared("alice", key), -1),
-                     ZCRP_ERROR_NOT_ADMITTED);
+    ck_assert_int_eq(call(&other, brief, shared("alice", key), -1), ZCRP_ERROR_NOT_ADMITTED);
     ck_assert_ptr_null(other.there);
-    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
     pass(p.there, p.here, 100, 1);
     pass(p.here, p.there, 100, 2);
     part(&p);
@@ -259,21 +245,21 @@ TEST(keys__room_comes_later, .needs = has_keys, .rows = 2)
     struct zcrp_msg *out = zcrp_alloc_msg(1000);
     struct zcrp_listener_stats stats;
     struct pair p, other;
-    listen_with(&p, full, shared("alice", key));
-    ck_assert_int_eq(connect_with(&p, patient, shared("alice", key), -1), ZCRP_OK);
-    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    p.house = house_with(full, shared("alice", key));
+    ck_assert_int_eq(call(&p, patient, shared("alice", key), -1), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
     other = p;
-    ck_assert_int_eq(connect_with(&other, patient, shared("alice", key), 0), ZCRP_OK);
+    ck_assert_int_eq(call(&other, patient, shared("alice", key), 0), ZCRP_OK);
     fill(out->buffer, 1000, 3);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(other.there), out, 1000), ZCRP_OK);
     do { /* it is known, and there is no room */
         ck_assert_int_eq(zcrp_connection_wait(other.there, ENDS_SECOND / 2), ZCRP_ERROR_TIMEOUT);
-        ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+        ck_assert_int_eq(zcrp_listener_stats(p.house.listener, &stats), ZCRP_OK);
     } while (stats.dropped == 0);
     (void)zcrp_connection_close(p.there);
     (void)zcrp_connection_close(p.here);
     ck_assert_int_eq(zcrp_connection_wait(other.there, -1), ZCRP_OK);
-    ck_assert_int_eq(zcrp_accept(p.listener, &other.here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &other.here, 5 * ENDS_SECOND), ZCRP_OK);
     struct zcrp_msg *in = zcrp_connection_first(other.here, 0), *own = zcrp_alloc_msg(1000);
     if (_i == 0) {
         in = own;
@@ -293,15 +279,15 @@ TEST(keys__a_message_to_a_stranger_fails, .needs = has_keys)
 {
     struct zcrp_options options = {.connect_ns = ENDS_SECOND};
     struct pair p;
-    listen_with(&p, options, shared("alice", other_key));
-    ck_assert_int_eq(connect_with(&p, options, shared("alice", key), 0), ZCRP_OK);
+    p.house = house_with(options, shared("alice", other_key));
+    ck_assert_int_eq(call(&p, options, shared("alice", key), 0), ZCRP_OK);
     struct zcrp_msg *m = zcrp_alloc_msg(1000);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.there), m, 1000), ZCRP_OK);
     ck_assert_int_eq(zcrp_wait_for(m, 5 * ENDS_SECOND), ZCRP_ERROR_KEYS);
     ck_assert_int_eq(zcrp_connection_status(p.there), ZCRP_ERROR_KEYS);
     zcrp_free_msg(m);
     ck_assert_int_eq(zcrp_connection_close(p.there), ZCRP_ERROR_KEYS);
-    zcrp_listener_close(p.listener);
+    zcrp_listener_close(p.house.listener);
 }
 
 /* ---- endings ---- */
@@ -317,7 +303,7 @@ TEST(keys__close_is_heard, .needs = has_keys)
     ck_assert_int_eq(zcrp_wait_for(m, 5 * ENDS_SECOND), ZCRP_ERROR_PEER_CLOSED);
     zcrp_free_msg(m);
     zcrp_connection_close(p.here);
-    zcrp_listener_close(p.listener);
+    zcrp_listener_close(p.house.listener);
 }
 
 /* The size of a message that has no buffer is asked for, sealed like all else. */
@@ -362,8 +348,8 @@ TEST(keys__several_callers, .needs = has_keys)
     meet(&p[0], (struct zcrp_options){0});
     for (int i = 1; i < CALLERS; i++) {
         p[i] = p[0];
-        ck_assert_int_eq(connect_with(&p[i], (struct zcrp_options){0}, shared("alice", key), 0), 0);
-        ck_assert_int_eq(zcrp_accept(p[0].listener, &p[i].here, 5 * ENDS_SECOND), ZCRP_OK);
+        ck_assert_int_eq(call(&p[i], (struct zcrp_options){0}, shared("alice", key), 0), 0);
+        ck_assert_int_eq(zcrp_accept(p[0].house.listener, &p[i].here, 5 * ENDS_SECOND), ZCRP_OK);
     }
     for (int i = 0; i < CALLERS; i++)
         pass(p[i].there, p[i].here, MESSAGE, (unsigned)i);
@@ -472,7 +458,7 @@ static void begin_middle(struct middle *m, const struct pair *p)
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     struct sockaddr_in there = here;
     socklen_t length = sizeof here;
-    there.sin_port = htons((uint16_t)atoi(p->port));
+    there.sin_port = htons((uint16_t)atoi(p->house.port));
     m->front = socket(AF_INET, SOCK_DGRAM, 0);
     m->back = socket(AF_INET, SOCK_DGRAM, 0);
     ck_assert_int_eq(bind(m->front, (struct sockaddr *)&here, sizeof here), 0);
@@ -493,11 +479,11 @@ static void end_middle(struct middle *m)
 static void meet_through(struct pair *p, struct middle *m, struct zcrp_options options,
                          bool has_keys_too)
 {
-    listen_with(p, options, has_keys_too ? shared("alice", key) : NULL);
+    p->house = house_with(options, has_keys_too ? shared("alice", key) : NULL);
     begin_middle(m, p);
-    snprintf(p->port, sizeof p->port, "%s", m->port);
-    ck_assert_int_eq(connect_with(p, options, has_keys_too ? shared("alice", key) : NULL, 0), 0);
-    ck_assert_int_eq(zcrp_accept(p->listener, &p->here, 5 * ENDS_SECOND), ZCRP_OK);
+    snprintf(p->house.port, sizeof p->house.port, "%s", m->port);
+    ck_assert_int_eq(call(p, options, has_keys_too ? shared("alice", key) : NULL, 0), 0);
+    ck_assert_int_eq(zcrp_accept(p->house.listener, &p->here, 5 * ENDS_SECOND), ZCRP_OK);
 }
 
 /* Two datagrams of the attacker's for each that is real: repeated, reflected, changed, forged. */
@@ -587,9 +573,9 @@ TEST(keys__files, .needs = has_keys)
     ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_OK);
     unlink(path);
     struct pair p;
-    listen_with(&p, (struct zcrp_options){0}, shared("alice", key));
-    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, keys, 0), ZCRP_OK);
-    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    p.house = house_with((struct zcrp_options){0}, shared("alice", key));
+    ck_assert_int_eq(call(&p, (struct zcrp_options){0}, keys, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
     pass(p.there, p.here, 1000, 1);
     part(&p);
     ck_assert_int_eq(zcrp_keys_read(&keys, path), ZCRP_ERROR_SYSTEM);
@@ -620,9 +606,9 @@ static void meet_and_log(const char *there, const char *here)
         ck_assert_int_eq(zcrp_keys_log(listener, here), ZCRP_OK);
     if (there != NULL)
         ck_assert_int_eq(zcrp_keys_log(caller, there), ZCRP_OK);
-    listen_with(&p, (struct zcrp_options){0}, listener);
-    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, caller, 0), ZCRP_OK);
-    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    p.house = house_with((struct zcrp_options){0}, listener);
+    ck_assert_int_eq(call(&p, (struct zcrp_options){0}, caller, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
     pass(p.there, p.here, 1000, 1);
     part(&p);
 }
@@ -655,132 +641,6 @@ TEST(keys__log_of_those_that_ask_only, .needs = has_keys)
     ck_assert_int_eq(folder_count(), 1);
     ck_assert_int_eq(count_lines(folder_path("here"), "CLIENT_TRAFFIC_SECRET_0"), 1);
     folder_remove();
-}
-
-/* ---- strangers that begin a handshake, and do not go on ---- */
-
-enum { STRANGERS = 100, TRAILER = 32 };
-
-/* A datagram of 32 bytes of trailer, behind `count` bytes: nonce, cookie, tag, type. */
-static size_t write_datagram(uint8_t *out, size_t count, uint64_t nonce, uint64_t cookie,
-                             uint8_t last)
-{
-    uint8_t *t = out + count;
-    memset(t, 0, TRAILER);
-    for (int i = 0; i < 8; i++) {
-        t[7 - i] = (uint8_t)(nonce >> 8 * i);
-        t[15 - i] = (uint8_t)(cookie >> 8 * i);
-    }
-    t[29] = 7; /* the tag */
-    t[31] = last;
-    return count + TRAILER;
-}
-
-/* Asks, brings the cookie back, and the beginning of a ClientHello that never ends. */
-static int begin_only(const struct pair *p, uint64_t nonce)
-{
-    struct sockaddr_in there = {.sin_family = AF_INET,
-                                .sin_port = htons((uint16_t)atoi(p->port)),
-                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    uint8_t bytes[256] = {1, 0, 2, 0, 3, 3}, answer[64];
-    uint64_t cookie = 0;
-    int fd = socket(AF_INET, SOCK_DGRAM, 0);
-    struct timeval limit = {.tv_sec = 1};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)&there, sizeof there), 0);
-    uint8_t hello[TRAILER];
-    ck_assert_int_eq(send(fd, hello, write_datagram(hello, 0, nonce, 0, 0x25), 0), TRAILER);
-    ck_assert_int_eq(recv(fd, answer, sizeof answer, 0), TRAILER);
-    for (int i = 0; i < 8; i++)
-        cookie = cookie << 8 | answer[8 + i];
-    size_t size = write_datagram(bytes, 40, nonce, cookie, 0x29);
-    ck_assert_int_eq(send(fd, bytes, size, 0), (ssize_t)size);
-    return fd;
-}
-
-TEST(keys__beside_strangers_that_begin_only, .needs = has_keys)
-{
-    struct zcrp_listener_stats stats;
-    struct pair p;
-    int fds[STRANGERS];
-    struct zcrp_msg *out = zcrp_alloc_msg(1000), *first;
-    listen_with(&p, (struct zcrp_options){.first_messages = 1, .first_bytes = 1000},
-                shared("alice", key));
-    for (int i = 0; i < STRANGERS; i++)
-        fds[i] = begin_only(&p, 1000 + (uint64_t)i);
-    int64_t began = ends_now_ns();
-    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, shared("alice", key), 0), ZCRP_OK);
-    fill(out->buffer, 1000, 3);
-    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.there), out, 1000), ZCRP_OK);
-    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
-    printf("in after %lld ms\n", (long long)((ends_now_ns() - began) / ENDS_MILLISECOND));
-    ck_assert_int_lt(ends_now_ns() - began, 3 * ENDS_SECOND);
-    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
-    ck_assert_uint_ge(stats.dropped, STRANGERS - 64); /* they found no room */
-    ck_assert_uint_eq(stats.admitted, 1);
-    for (int i = 0; i < STRANGERS; i++)
-        close(fds[i]);
-    first = zcrp_connection_first(p.here, 0); /* no stranger has used it up */
-    ck_assert_int_eq(zcrp_wait_for(first, 5 * ENDS_SECOND), ZCRP_OK);
-    ck_assert_int_eq(memcmp(first->buffer, out->buffer, 1000), 0);
-    ck_assert_int_eq(zcrp_wait_for(out, 5 * ENDS_SECOND), ZCRP_OK);
-    zcrp_free_msg(out);
-    pass(p.there, p.here, 1000, 1);
-    part(&p);
-}
-
-/* Sends 100 hellos a millisecond, and handshake bytes with invented cookies. */
-struct flood {
-    int fd;
-    pthread_t thread;
-    _Atomic bool is_over;
-    uint64_t sent;
-};
-
-static void *pour(void *context)
-{
-    struct flood *f = context;
-    uint8_t hello[TRAILER], bytes[256] = {1, 0, 0, 200};
-    while (!atomic_load(&f->is_over)) {
-        for (uint64_t i = 0; i < 50; i++, f->sent += 2) {
-            (void)!send(f->fd, hello, write_datagram(hello, 0, 1 + f->sent, 0, 0x25), 0);
-            size_t size = write_datagram(bytes, 200, 1 + f->sent, 12345, 0x29);
-            (void)!send(f->fd, bytes, size, 0);
-        }
-        usleep(1000);
-    }
-    return NULL;
-}
-
-TEST(keys__amid_a_flood, .needs = has_keys)
-{
-    struct zcrp_listener_stats stats;
-    struct flood flood = {.fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0)};
-    struct pair p;
-    listen_with(&p, (struct zcrp_options){0}, shared("alice", key));
-    struct sockaddr_in there = {.sin_family = AF_INET,
-                                .sin_port = htons((uint16_t)atoi(p.port)),
-                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    ck_assert_int_eq(connect(flood.fd, (struct sockaddr *)&there, sizeof there), 0);
-    pthread_create(&flood.thread, NULL, pour, &flood);
-    usleep(200000);
-    for (int i = 0; i < 3; i++) {
-        int64_t began = ends_now_ns();
-        ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, shared("alice", key), 0), 0);
-        ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
-        printf("in after %lld ms\n", (long long)((ends_now_ns() - began) / ENDS_MILLISECOND));
-        pass(p.there, p.here, 1000, 1);
-        (void)zcrp_connection_close(p.there);
-        (void)zcrp_connection_close(p.here);
-    }
-    atomic_store(&flood.is_over, true);
-    pthread_join(flood.thread, NULL);
-    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
-    printf("%llu datagrams of strangers\n", (unsigned long long)flood.sent);
-    ck_assert_uint_eq(stats.admitted, 3);
-    ck_assert_uint_eq(stats.dropped + stats.refused, 0); /* no place was taken */
-    zcrp_listener_close(p.listener);
-    close(flood.fd);
 }
 
 /* ---- what is left ---- */
@@ -836,10 +696,10 @@ TEST(keys__are_gone_after_close, .needs = can_look_at_memory)
         plain[i] = masked[i] ^ MASK;
     }
     ck_assert_int_ge(count_in_memory(masked, sizeof masked), 1); /* it can be found */
-    listen_with(&p, (struct zcrp_options){0}, shared("alice", plain));
-    ck_assert_int_eq(connect_with(&p, (struct zcrp_options){0}, shared("alice", plain), 0), 0);
+    p.house = house_with((struct zcrp_options){0}, shared("alice", plain));
+    ck_assert_int_eq(call(&p, (struct zcrp_options){0}, shared("alice", plain), 0), 0);
     explicit_bzero(plain, sizeof masked);
-    ck_assert_int_eq(zcrp_accept(p.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
     pass(p.there, p.here, 1000, 1);
     part(&p);
     ck_assert_int_eq(count_in_memory(masked, sizeof masked), 0);

@@ -1,6 +1,5 @@
 /* What callers without a good key cost those that have one: a listener's handshakes run in a thread
  * of their own, and those that fail are few for each host. */
-#include "../../support/ends.h"
 #include "../../support/raw_keys.h"
 #include "../../support/shared_keys.h"
 
@@ -18,50 +17,16 @@ LOAD(asleep)
 
 enum { ECHOES = 20, BYTES = 100 };
 
-struct place {
-    struct zcrp_listener *listener;
-    char port[8];
-};
-
-static struct place listen_with(struct zcrp_keys *keys)
-{
-    const struct zcrp_options options = {.keys = keys};
-    struct place p;
-
-    ck_assert_int_eq(zcrp_listen(&p.listener, "127.0.0.1", "0", &options), ZCRP_OK);
-    snprintf(p.port, sizeof(p.port), "%d", zcrp_listener_port(p.listener));
-    zcrp_keys_free(keys);
-    return p;
-}
-
-static int connect_to(const struct place *p, struct zcrp_connection **c, struct zcrp_keys *keys,
-                      int64_t timeout_ns)
-{
-    const struct zcrp_options options = {.keys = keys};
-    int code = zcrp_connect(c, "127.0.0.1", p->port, &options, timeout_ns);
-
-    zcrp_keys_free(keys);
-    return code;
-}
-
-struct both {
-    struct zcrp_connection *there, *here;
-};
+static const struct zcrp_options usual = {0};
 
 /* A caller with a good key; how long it took until it was accepted. */
-static int64_t meet(const struct place *p, struct both *b, struct zcrp_keys *keys)
+static int64_t meet(const struct house *p, struct both *b, struct zcrp_keys *keys)
 {
     int64_t began = ends_now_ns();
 
-    ck_assert_int_eq(connect_to(p, &b->there, keys, 0), ZCRP_OK);
+    ck_assert_int_eq(connect_with(p->port, &b->there, usual, keys, 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_accept(p->listener, &b->here, 30 * ENDS_SECOND), ZCRP_OK);
     return ends_now_ns() - began;
-}
-
-static void part(const struct both *b)
-{
-    (void)zcrp_connection_close(b->there);
-    (void)zcrp_connection_close(b->here);
 }
 
 static void pass(struct zcrp_connection *from, struct zcrp_connection *to)
@@ -100,11 +65,11 @@ TEST(strangers__a_handshake_holds_no_message_up, .needs = has_keys)
     struct zcrp_listener_stats stats;
 
     ck_assert_int_eq(zcrp_keys_set_lookup(keys, look_up, NULL), ZCRP_OK);
-    struct place p = listen_with(keys);
+    struct house p = house_with(usual, keys);
     (void)meet(&p, &first, shared("alice", key));
     pass(first.there, first.here);
     atomic_store(&is_held, true);
-    ck_assert_int_eq(connect_to(&p, &second.there, shared("bob", key), 0), ZCRP_OK);
+    ck_assert_int_eq(connect_with(p.port, &second.there, usual, shared("bob", key), 0), ZCRP_OK);
     while (!atomic_load(&is_within))
         usleep(1000);
     for (int i = 0; i < ECHOES; i++) {
@@ -116,8 +81,8 @@ TEST(strangers__a_handshake_holds_no_message_up, .needs = has_keys)
     atomic_store(&is_held, false);
     ck_assert_int_eq(zcrp_accept(p.listener, &second.here, 30 * ENDS_SECOND), ZCRP_OK);
     pass(second.there, second.here);
-    part(&second);
-    part(&first);
+    house_part(&second);
+    house_part(&first);
     ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
 }
 
@@ -136,9 +101,9 @@ TEST(strangers__close_amid_a_handshake, .needs = has_keys)
     pthread_t thread;
 
     ck_assert_int_eq(zcrp_keys_set_lookup(keys, look_up, NULL), ZCRP_OK);
-    struct place p = listen_with(keys);
+    struct house p = house_with(usual, keys);
     atomic_store(&is_held, true);
-    ck_assert_int_eq(connect_to(&p, &c, shared("bob", key), 0), ZCRP_OK);
+    ck_assert_int_eq(connect_with(p.port, &c, usual, shared("bob", key), 0), ZCRP_OK);
     while (!atomic_load(&is_within))
         usleep(1000);
     ck_assert_int_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
@@ -156,9 +121,9 @@ TEST(strangers__fork_amid_a_handshake, .needs = has_keys)
     int status;
 
     ck_assert_int_eq(zcrp_keys_set_lookup(keys, look_up, NULL), ZCRP_OK);
-    struct place p = listen_with(keys);
+    struct house p = house_with(usual, keys);
     atomic_store(&is_held, true);
-    ck_assert_int_eq(connect_to(&p, &b.there, shared("bob", key), 0), ZCRP_OK);
+    ck_assert_int_eq(connect_with(p.port, &b.there, usual, shared("bob", key), 0), ZCRP_OK);
     while (!atomic_load(&is_within))
         usleep(1000);
     pid_t child = fork();
@@ -168,14 +133,14 @@ TEST(strangers__fork_amid_a_handshake, .needs = has_keys)
     ck_assert_int_eq(status, 0);
     atomic_store(&is_held, false);
     ck_assert_int_eq(zcrp_accept(p.listener, &b.here, 30 * ENDS_SECOND), ZCRP_OK);
-    part(&b);
+    house_part(&b);
     ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
 }
 
 /* ---- callers with a wrong key, one after the other ---- */
 
 struct attacker {
-    const struct place *place;
+    const struct house *house;
     pthread_t thread;
     _Atomic bool is_over;
     uint64_t tries;
@@ -187,7 +152,7 @@ static void *attack(void *context)
     struct zcrp_connection *c;
 
     for (; !atomic_load(&a->is_over); a->tries++)
-        if (connect_to(a->place, &c, raw(wrong), ENDS_SECOND) == ZCRP_OK)
+        if (connect_with(a->house->port, &c, usual, raw(wrong), ENDS_SECOND) == ZCRP_OK)
             abort();
     return NULL;
 }
@@ -200,18 +165,18 @@ TEST(strangers__fail_so_often_and_no_more, .needs = has_keys)
 {
     static struct attacker attacker[ATTACKERS];
     struct zcrp_listener_stats stats;
-    struct place p = listen_with(raw(mine));
+    struct house p = house_with(usual, raw(mine));
     struct both b;
 
     int64_t began = ends_now_ns(), slowest = 0;
     for (int i = 0; i < ATTACKERS; i++) {
-        attacker[i].place = &p;
+        attacker[i].house = &p;
         ck_assert_int_eq(pthread_create(&attacker[i].thread, NULL, attack, &attacker[i]), 0);
     }
     for (int i = 0; ends_now_ns() - began < SECONDS * ENDS_SECOND; i++) {
         int64_t took = meet(&p, &b, raw(mine));
         slowest = took > slowest ? took : slowest;
-        part(&b);
+        house_part(&b);
     }
     ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
     int64_t lasted = ends_now_ns() - began;
@@ -381,7 +346,7 @@ TEST(strangers__at_full_rate, .needs = has_keys)
 {
     static struct echoes e;
     struct strangers strangers = start_strangers();
-    struct place p = listen_with(raw(mine));
+    struct house p = house_with(usual, raw(mine));
     struct zcrp_listener_stats stats;
     struct both first, b;
     int64_t slowest = 0;
@@ -394,7 +359,7 @@ TEST(strangers__at_full_rate, .needs = has_keys)
     while (ends_now_ns() - began < SECONDS * ENDS_SECOND) {
         int64_t took = meet(&p, &b, raw(mine));
         slowest = took > slowest ? took : slowest;
-        part(&b);
+        house_part(&b);
         usleep(10000);
     }
     ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
@@ -411,6 +376,130 @@ TEST(strangers__at_full_rate, .needs = has_keys)
     ck_assert_int_lt(slowest, 3 * ENDS_SECOND);
     expect_echoes(&e, 0.99, 250 * ENDS_MILLISECOND);
     expect_echoes(&e, 1, 3 * ENDS_SECOND); /* none waited for a timer of the protocol */
-    part(&first);
+    house_part(&first);
     ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+}
+
+/* ---- callers that begin a handshake, and do not go on ---- */
+
+enum { BEGINNERS = 100, TRAILER = 32 };
+
+/* A datagram of 32 bytes of trailer, behind `count` bytes: nonce, cookie, tag, type. */
+static size_t write_datagram(uint8_t *out, size_t count, uint64_t nonce, uint64_t cookie,
+                             uint8_t last)
+{
+    uint8_t *t = out + count;
+    memset(t, 0, TRAILER);
+    for (int i = 0; i < 8; i++) {
+        t[7 - i] = (uint8_t)(nonce >> 8 * i);
+        t[15 - i] = (uint8_t)(cookie >> 8 * i);
+    }
+    t[29] = 7; /* the tag */
+    t[31] = last;
+    return count + TRAILER;
+}
+
+/* Asks, brings the cookie back, and the beginning of a ClientHello that never ends. */
+static int begin_only(const struct house *p, uint64_t nonce)
+{
+    struct sockaddr_in there = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)atoi(p->port)),
+                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    uint8_t bytes[256] = {1, 0, 2, 0, 3, 3}, answer[64];
+    uint64_t cookie = 0;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    struct timeval limit = {.tv_sec = 1};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&there, sizeof there), 0);
+    uint8_t hello[TRAILER];
+    ck_assert_int_eq(send(fd, hello, write_datagram(hello, 0, nonce, 0, 0x25), 0), TRAILER);
+    ck_assert_int_eq(recv(fd, answer, sizeof answer, 0), TRAILER);
+    for (int i = 0; i < 8; i++)
+        cookie = cookie << 8 | answer[8 + i];
+    size_t size = write_datagram(bytes, 40, nonce, cookie, 0x29);
+    ck_assert_int_eq(send(fd, bytes, size, 0), (ssize_t)size);
+    return fd;
+}
+
+TEST(strangers__begin_only, .needs = has_keys)
+{
+    struct zcrp_listener_stats stats;
+    const struct zcrp_options ours = {.first_messages = 1, .first_bytes = 1000};
+    struct house p = house_with(ours, shared("alice", key));
+    struct both b;
+    int fds[BEGINNERS];
+    struct zcrp_msg *out = ends_filled(1000, 3), *first;
+
+    for (int i = 0; i < BEGINNERS; i++)
+        fds[i] = begin_only(&p, 1000 + (uint64_t)i);
+    int64_t began = ends_now_ns();
+    ck_assert_int_eq(connect_with(p.port, &b.there, usual, shared("alice", key), 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, 1000), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.listener, &b.here, 5 * ENDS_SECOND), ZCRP_OK);
+    printf("in after %lld ms\n", (long long)((ends_now_ns() - began) / ENDS_MILLISECOND));
+    ck_assert_int_lt(ends_now_ns() - began, 3 * ENDS_SECOND);
+    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+    ck_assert_uint_ge(stats.dropped, BEGINNERS - 64); /* they found no room */
+    ck_assert_uint_eq(stats.admitted, 1);
+    for (int i = 0; i < BEGINNERS; i++)
+        close(fds[i]);
+    first = zcrp_connection_first(b.here, 0); /* no stranger has used it up */
+    ck_assert_int_eq(zcrp_wait_for(first, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(memcmp(first->buffer, out->buffer, 1000), 0);
+    ck_assert_int_eq(zcrp_wait_for(out, 5 * ENDS_SECOND), ZCRP_OK);
+    zcrp_free_msg(out);
+    pass(b.there, b.here);
+    house_part(&b);
+    ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+}
+
+/* Sends 100 hellos a millisecond, and handshake bytes with invented cookies. */
+struct flood {
+    int fd;
+    pthread_t thread;
+    _Atomic bool is_over;
+    uint64_t sent;
+};
+
+static void *pour(void *context)
+{
+    struct flood *f = context;
+    uint8_t hello[TRAILER], bytes[256] = {1, 0, 0, 200};
+    while (!atomic_load(&f->is_over)) {
+        for (uint64_t i = 0; i < 50; i++, f->sent += 2) {
+            (void)!send(f->fd, hello, write_datagram(hello, 0, 1 + f->sent, 0, 0x25), 0);
+            size_t size = write_datagram(bytes, 200, 1 + f->sent, 12345, 0x29);
+            (void)!send(f->fd, bytes, size, 0);
+        }
+        usleep(1000);
+    }
+    return NULL;
+}
+
+TEST(strangers__flood, .needs = has_keys)
+{
+    struct zcrp_listener_stats stats;
+    struct flood flood = {.fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0)};
+    struct house p = house_with(usual, shared("alice", key));
+    struct both b;
+    struct sockaddr_in there = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)atoi(p.port)),
+                                .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    ck_assert_int_eq(connect(flood.fd, (struct sockaddr *)&there, sizeof there), 0);
+    pthread_create(&flood.thread, NULL, pour, &flood);
+    usleep(200000);
+    for (int i = 0; i < 3; i++) {
+        int64_t took = meet(&p, &b, shared("alice", key));
+        printf("in after %lld ms\n", (long long)(took / ENDS_MILLISECOND));
+        pass(b.there, b.here);
+        house_part(&b);
+    }
+    atomic_store(&flood.is_over, true);
+    pthread_join(flood.thread, NULL);
+    ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
+    printf("%llu datagrams of strangers\n", (unsigned long long)flood.sent);
+    ck_assert_uint_eq(stats.admitted, 3);
+    ck_assert_uint_eq(stats.dropped + stats.refused, 0); /* no place was taken */
+    zcrp_listener_close(p.listener);
+    close(flood.fd);
 }
