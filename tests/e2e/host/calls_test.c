@@ -112,13 +112,9 @@ static double calls_each(bool is_wrapped)
 
 static bool counts_for_itself(void)
 {
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    puts("sanitizers make system calls, and waits longer");
-    return false;
-#endif
-#endif
-    return true;
+    if (IS_SANITIZED)
+        puts("sanitizers make system calls, and waits longer");
+    return !IS_SANITIZED;
 }
 
 static double least_calls(bool is_wrapped, double enough)
