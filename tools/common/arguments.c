@@ -243,7 +243,8 @@ static error_t take(int key, char *argument, struct argp_state *state)
     int status = row->again != 0 ? read_both(row, place, value) : read_value(row, place, value);
     if (status == 0)
         return 0;
-    complain_of(row, value);
+    if (status != ARGUMENT_COMPLAINED)
+        complain_of(row, value);
     reading->has_complained = true;
     return EINVAL;
 }

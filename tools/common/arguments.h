@@ -27,6 +27,8 @@ enum argument_kind {
     ARGUMENT_VERSION, /* no value: prints the program's name and the library's version */
 };
 
+enum { ARGUMENT_COMPLAINED = 1 }; /* of something else */
+
 struct argument_row {
     const char *name;        /* without dashes */
     char letter;             /* the short option, or 0 */
@@ -38,7 +40,8 @@ struct argument_row {
     const char *help;
 
     const char *const *names;
-    int (*read)(void *place, const char *text); /* 0 or -1; `text` is NULL if it was left out */
+    int (*read)(void *place, const char *text); /* 0, -1 if it is not what is wanted, or
+                           ARGUMENT_COMPLAINED; `text` is NULL if it was left out */
     const char *wanted; /* what the value should have been; NULL: the kind's own words, or those
                            that `read` has complained with */
     size_t again;       /* not 0: "A/B" is a value here and one so many bytes further on; "A" is for

@@ -18,6 +18,7 @@
 enum {
     FACT_ROOM = 128,
     PORT_ROOM = 8,
+    NAME_ROOM = 64,
     WORDS_MOST = 64, /* of the remote shell, and behind it */
     ARGUMENTS_MOST = 16,
     STRANGE_MOST = 64, /* lines of the remote shell before the answer */
@@ -147,9 +148,12 @@ uint64_t meeting_host(void)
 
 int meeting_hear(struct meeting *meeting, const struct meeting_program *program)
 {
+    static char name[NAME_ROOM];
     char text[MEETING_ROOM];
     int status = 0;
 
+    (void)snprintf(name, sizeof(name), "%s (far end)", program->name);
+    program_invocation_short_name = name;
     if (fgets(text, sizeof(text), stdin) == NULL || !meeting_read(meeting, program, text))
         status = complain("--far is for %s itself, of the same version", program->name);
     explicit_bzero(text, sizeof(text));
@@ -263,6 +267,13 @@ static int start(struct remote *remote, char **words)
     if (code == ENOENT && strcmp(words[0], "ssh") == 0)
         return complain("needs ssh: apt install openssh-client");
     return complain("cannot run %s: %s", words[0], strerror(code));
+}
+
+const char *remote_shell(void)
+{
+    const char *shell = getenv("ZCRP_RSH");
+
+    return shell != NULL && shell[0] != '\0' ? shell : "ssh";
 }
 
 int remote_start(struct remote *remote, const char *shell, const char *login,

@@ -56,7 +56,8 @@ bool meeting_is_line(const struct meeting_program *program, const char *line);
 /* What this process's meeting->host is. */
 uint64_t meeting_host(void);
 
-/* The far end reads the line from standard input. 0, or -1 with a complaint. */
+/* The far end reads the line from standard input. 0, or -1 with a complaint. Its complaints begin
+ * with "PROGRAM (far end)" from now on, because they come out beside the near end's. */
 int meeting_hear(struct meeting *meeting, const struct meeting_program *program);
 
 /* And answers on standard output, when it listens on `port`. As meeting_hear. */
@@ -86,6 +87,9 @@ struct remote {
     int in, out;
     const char *login; /* user@host: the caller's */
 };
+
+/* The user's remote shell: ZCRP_RSH in the environment, or ssh. */
+const char *remote_shell(void);
 
 /* Runs `shell`, words with blanks between them, with `login`, `far_program`, and these arguments,
  * of which the last is NULL. 0, or -1 with a complaint. */

@@ -2,7 +2,6 @@
  * ends tell each other. */
 #include <signal.h>
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "common/arguments.h"
 #include "common/complain.h"
@@ -63,12 +62,7 @@ static const struct argument_table table = {
 /* *next is the first word behind the options. As arguments_read. */
 static int read_options(struct options *options, int argc, char **argv, int *next)
 {
-    const char *rsh = getenv("ZCRP_RSH");
-
-    *options = (struct options){
-        .rsh = rsh != NULL && rsh[0] != '\0' ? rsh : "ssh",
-        .far_program = "zcrp-cp",
-    };
+    *options = (struct options){.rsh = remote_shell(), .far_program = "zcrp-cp"};
     return arguments_read(&table, options, argc, argv, next);
 }
 

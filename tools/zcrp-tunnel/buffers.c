@@ -52,7 +52,6 @@ static void make_some(void)
             return; /* the rest of the memory was never touched */
         }
         buffer->message = message;
-        message->context = buffer;
         buffers_add(&cold, buffer);
     }
 }
@@ -71,8 +70,6 @@ struct buffer *buffer_create(bool is_needed)
     buffer->is_extra = !is_needed;
     extra += is_needed ? 0 : STREAM_BYTES;
     buffer->done = 0;
-    buffer->has_ended = false;
-    buffer->code = 0;
     return buffer;
 }
 

@@ -13,12 +13,10 @@
 enum { STREAM_BYTES = 64 << 10 };
 
 struct buffer {
-    struct zcrp_msg *message; /* of STREAM_BYTES; its context is this */
+    struct zcrp_msg *message; /* of STREAM_BYTES */
     struct buffer *next;
-    uint32_t done;  /* bytes of it that the TCP socket has taken */
-    bool is_extra;  /* beyond what its stream cannot do without */
-    bool has_ended; /* it landed, or failed with `code` */
-    int code;
+    uint32_t done; /* bytes of it that the TCP socket has taken, or given */
+    bool is_extra; /* beyond what its stream cannot do without */
 };
 
 /* A row of buffers. All zero is empty. */

@@ -1,5 +1,4 @@
 /* The far end: it connects to targets, and has doors for -R. */
-#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,20 +6,14 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "common/complain.h"
+#include "door.h"
 #include "sockets.h"
-#include "stream.h"
 #include "tunnel.h"
 
-enum { ROLE_NEW, ROLE_TUNNEL, ROLE_RESERVED, WAITING_MOST = 1024, KEPT = 32, SIGNALLED = 128 };
+enum { ROLE_NEW, ROLE_TUNNEL, ROLE_RESERVED, WAITING_MOST = 1024, KEPT = 32 };
 
-/* A TCP client of a door that waits for a connection. */
-struct waiting {
-    struct waiting *next;
-    int fd;
-    uint16_t number;
-};
+const struct meeting_program tunnel_program = {"zcrp-tunnel", CONTROL_VERSION, false};
 
 /* What a near end has begun with HELLO. */
 struct tunnel {
@@ -28,162 +21,121 @@ struct tunnel {
     struct stream *stream;
     char token[CONTROL_TOKEN];
     struct door *doors[FORWARDS_MOST];
-    struct stream *reserved; /* connections for CALL that are idle */
-    unsigned reserved_count;
-    struct waiting *first, **last;
-    unsigned waiting_count;
+    struct streams reserved; /* connections for CALL that are idle */
+
+    /* Clients that wait for one: a ring. */
+    struct waiting {
+        int fd;
+        uint16_t number; /* of their door */
+    } waiting[WAITING_MOST];
+    unsigned first, waiting_count;
 };
 
 static const struct options *options;
 static struct tunnel *tunnels;
 static struct zcrp_listener *listener;
 
-static void note(const struct stream *stream, const char *what)
-{
-    char peer[64] = "?";
-
-    if (!options->is_verbose)
-        return;
-    (void)zcrp_connection_peer(stream->connection, peer, sizeof(peer));
-    (void)complain("%s: %s: %s", peer, stream->name, what);
-}
-
 /* ---- targets ---- */
-
-static void on_dialed(void *context, int fd, enum refusal reason, const char *text)
-{
-    struct stream *stream = context;
-
-    stream->dial = NULL;
-    note(stream, fd >= 0 ? "connected" : text);
-    if (fd >= 0)
-        stream_accept(stream, fd);
-    else
-        stream_refuse(stream, reason, text);
-}
 
 static void open_target(struct stream *stream, const struct control *open)
 {
-    (void)snprintf(stream->name, sizeof(stream->name), "%s:%u", open->text, (unsigned)open->port);
-    stream_asked(stream);
-    if (!options->allows_all &&
-        !spec_allows(options->allowed, options->allowed_count, open->text, open->port)) {
-        note(stream, "not allowed");
-        stream_refuse(stream, REFUSAL_FORBIDDEN, "the far end does not allow it");
+    if (spec_allows(&options->allowed, open->text, open->port)) {
+        stream_dial(stream, open->text, open->port);
         return;
     }
-    stream->dial = dial_start(open->text, open->port, on_dialed, stream);
-    if (stream->dial == NULL)
-        stream_refuse(stream, REFUSAL_FAILED, "no memory");
+    (void)snprintf(stream->name, sizeof(stream->name), "%s:%u", open->text, (unsigned)open->port);
+    stream_note(stream, "not allowed");
+    stream_refuse(stream, REFUSAL_FORBIDDEN, "the far end does not allow it");
+}
+
+static void on_dialed(struct stream *stream, const char *why_not)
+{
+    stream_note(stream, why_not != NULL ? why_not : "connected");
 }
 
 /* ---- doors ---- */
 
-static void call(struct stream *stream, uint16_t number, int fd)
+static void call(struct stream *stream, const struct waiting *client)
 {
-    const struct control call = {.kind = CONTROL_CALL, .number = number};
+    const struct control call = {.kind = CONTROL_CALL, .number = client->number};
 
-    (void)snprintf(stream->name, sizeof(stream->name), "client of -R number %u", number + 1U);
-    note(stream, "came");
-    stream_open(stream, &call, fd, fd);
+    (void)snprintf(stream->name, sizeof(stream->name), "client of -R number %u",
+                   client->number + 1U);
+    stream_note(stream, "came");
+    stream_open(stream, &call, client->fd, client->fd);
+}
+
+/* Takes the first one out. */
+static const struct waiting *take_waiting(struct tunnel *tunnel)
+{
+    const struct waiting *client = &tunnel->waiting[tunnel->first];
+
+    tunnel->first = (tunnel->first + 1) % WAITING_MOST;
+    tunnel->waiting_count--;
+    return client;
 }
 
 /* Gives waiting clients the connections that there are. */
 static void serve_waiting(struct tunnel *tunnel)
 {
-    while (tunnel->reserved != NULL && tunnel->first != NULL) {
-        struct stream *stream = tunnel->reserved;
-        struct waiting *waiting = tunnel->first;
-
-        tunnel->reserved = stream->next;
-        tunnel->reserved_count--;
-        tunnel->first = waiting->next;
-        tunnel->waiting_count--;
-        call(stream, waiting->number, waiting->fd);
-        free(waiting);
-    }
+    while (tunnel->reserved.first != NULL && tunnel->waiting_count > 0)
+        call(streams_take(&tunnel->reserved), take_waiting(tunnel));
 }
 
 static void put_reserved(struct stream *stream)
 {
     struct tunnel *tunnel = stream->context;
 
-    stream->next = tunnel->reserved;
-    tunnel->reserved = stream;
-    tunnel->reserved_count++;
+    streams_put(&tunnel->reserved, stream);
     serve_waiting(tunnel);
 }
 
-static void on_client(struct door *door, int fd)
+static void on_client(struct door *door, int fd, const char *host, uint16_t port)
 {
     struct control more = {.kind = CONTROL_MORE};
     struct tunnel *tunnel = door->context;
-    struct waiting *waiting = NULL;
+    unsigned last = (tunnel->first + tunnel->waiting_count) % WAITING_MOST;
 
-    if (tunnel->waiting_count < WAITING_MOST)
-        waiting = malloc(sizeof(*waiting));
-    if (waiting == NULL) {
+    (void)host;
+    (void)port;
+    if (tunnel->waiting_count == WAITING_MOST) {
         socket_reset(fd);
         return;
     }
-    *waiting = (struct waiting){.fd = fd};
-    while (tunnel->doors[waiting->number] != door)
-        waiting->number++;
-    if (tunnel->first == NULL)
-        tunnel->last = &tunnel->first;
-    *tunnel->last = waiting;
-    tunnel->last = &waiting->next;
+    tunnel->waiting[last] = (struct waiting){fd, door->number};
     more.number = (uint16_t)++tunnel->waiting_count;
-    if (tunnel->reserved == NULL)
+    if (tunnel->reserved.first == NULL)
         (void)stream_say(tunnel->stream, &more);
     serve_waiting(tunnel);
 }
 
-/* NULL: why not. */
-static struct door *make_door(struct tunnel *tunnel, const struct control *listen, int *port,
-                              const char **why)
+static void listen_for(struct stream *stream, const struct control *listen)
 {
+    struct control fine = {.kind = CONTROL_FINE, .number = listen->number}, refused;
+    struct tunnel *tunnel = stream->context;
     struct address bind = {.port = listen->port};
+    const char *why = "the far end does not allow it";
     struct door *door = NULL;
 
-    (void)snprintf(bind.host, sizeof(bind.host), "%s", listen->text);
-    *why = "no memory";
-    if (!options->allows_all &&
-        !spec_allows(options->listened, options->listened_count,
-                     bind.host[0] == '\0' ? "127.0.0.1" : bind.host, bind.port))
-        *why = "the far end does not allow it";
-    else
-        door = calloc(1, sizeof(*door));
-    if (door == NULL)
-        return NULL;
-    *port = door_open(door, &bind, why);
-    if (*port < 0) {
-        free(door);
-        return NULL;
-    }
-    door->on_client = on_client;
-    door->context = tunnel;
-    return door;
-}
-
-static void listen_for(struct tunnel *tunnel, const struct control *listen)
-{
-    struct control answer = {.kind = CONTROL_FINE, .number = listen->number};
-    const char *why;
-    int port = 0;
-
     if (listen->number >= FORWARDS_MOST || tunnel->doors[listen->number] != NULL) {
-        stream_accuse(tunnel->stream);
+        stream_accuse(stream);
         return;
     }
-    struct door *door = make_door(tunnel, listen, &port, &why);
-    if (door == NULL)
-        answer = control_make(CONTROL_REFUSED, listen->number, listen->port, why);
-    answer.port = door != NULL ? (uint16_t)port : answer.port;
+    (void)snprintf(bind.host, sizeof(bind.host), "%s", listen->text);
+    if (spec_allows(&options->listened, bind.host[0] == '\0' ? "127.0.0.1" : bind.host, bind.port))
+        door = door_open(&bind, &why);
+    if (door == NULL) {
+        refused = control_make(CONTROL_REFUSED, listen->number, listen->port, why);
+        (void)stream_say(stream, &refused);
+        return;
+    }
     tunnel->doors[listen->number] = door;
-    if (door != NULL)
-        door_start(door);
-    (void)stream_say(tunnel->stream, &answer);
+    door->number = listen->number;
+    door->context = tunnel;
+    door->on_client = on_client;
+    door_start(door);
+    fine.port = door->port;
+    (void)stream_say(stream, &fine);
 }
 
 /* ---- tunnels ---- */
@@ -206,7 +158,7 @@ static void begin_tunnel(struct stream *stream)
     stream->role = ROLE_TUNNEL;
     stream->context = tunnel;
     (void)snprintf(stream->name, sizeof(stream->name), "tunnel");
-    note(stream, "began");
+    stream_note(stream, "began");
     (void)stream_say(stream, &welcome);
 }
 
@@ -224,22 +176,12 @@ static void end_tunnel(struct tunnel *tunnel)
         if (stream->role == ROLE_RESERVED && stream->context == tunnel)
             stream->context = NULL;
     }
-    while (tunnel->reserved != NULL) {
-        struct stream *stream = tunnel->reserved;
-
-        tunnel->reserved = stream->next;
-        stream_drop(stream);
-    }
-    for (struct waiting *waiting = tunnel->first; waiting != NULL; waiting = tunnel->first) {
-        tunnel->first = waiting->next;
-        socket_reset(waiting->fd);
-        free(waiting);
-    }
-    for (int i = 0; i < FORWARDS_MOST; i++) {
-        if (tunnel->doors[i] != NULL)
-            loop_close(&tunnel->doors[i]->watch);
-        free(tunnel->doors[i]);
-    }
+    while (tunnel->reserved.first != NULL)
+        stream_drop(tunnel->reserved.first);
+    while (tunnel->waiting_count > 0)
+        socket_reset(take_waiting(tunnel)->fd);
+    for (int i = 0; i < FORWARDS_MOST; i++)
+        door_close(tunnel->doors[i]);
     free(tunnel);
 }
 
@@ -271,32 +213,27 @@ static void on_control(struct stream *stream, const struct control *control)
     else if (is_new && control->kind == CONTROL_RESERVE)
         reserve(stream, control);
     else if (stream->role == ROLE_TUNNEL && control->kind == CONTROL_LISTEN)
-        listen_for(stream->context, control);
+        listen_for(stream, control);
     else if (stream->role == ROLE_RESERVED && control->kind == CONTROL_FINE &&
              stream->phase == STREAM_RUNNING)
-        note(stream, "connected");
+        stream_note(stream, "connected");
     else if (stream->role == ROLE_RESERVED && control->kind == CONTROL_REFUSED &&
              stream->phase == STREAM_ASKED) {
-        note(stream, control->text);
+        stream_note(stream, control->text);
         stream_drop(stream);
     } else {
         stream_accuse(stream);
     }
 }
 
-static void on_up(struct stream *stream)
-{
-    (void)stream;
-}
-
 static void on_idle(struct stream *stream)
 {
     struct tunnel *tunnel = stream->context;
 
-    note(stream, "ended");
+    stream_note(stream, "ended");
     if (stream->role != ROLE_RESERVED)
         return;
-    if (tunnel == NULL || tunnel->reserved_count >= KEPT || stream_is_worn(stream))
+    if (tunnel == NULL || tunnel->reserved.count >= KEPT || stream_is_worn(stream))
         stream_drop(stream);
     else
         put_reserved(stream);
@@ -304,26 +241,15 @@ static void on_idle(struct stream *stream)
 
 static void on_dead(struct stream *stream, enum stream_phase was, int code)
 {
-    struct tunnel *tunnel = stream->context;
+    bool was_closed = code == 0 || code == ZCRP_ERROR_PEER_CLOSED;
 
     if (was != STREAM_IDLE)
-        note(stream,
-             code == 0 || code == ZCRP_ERROR_PEER_CLOSED ? "was closed" : zcrp_strerror(code));
-    if (stream->role == ROLE_TUNNEL) {
-        end_tunnel(tunnel);
-    } else if (stream->role == ROLE_RESERVED && was == STREAM_IDLE && tunnel != NULL) {
-        struct stream **place = &tunnel->reserved;
-
-        while (*place != NULL && *place != stream)
-            place = &(*place)->next;
-        if (*place != NULL) {
-            *place = stream->next;
-            tunnel->reserved_count--;
-        }
-    }
+        stream_note(stream, was_closed ? "was closed" : zcrp_strerror(code));
+    if (stream->role == ROLE_TUNNEL)
+        end_tunnel(stream->context);
 }
 
-static const struct stream_owner owner = {on_control, on_up, on_idle, on_dead};
+static const struct stream_owner owner = {on_control, on_idle, on_dead, NULL, on_dialed};
 
 static void on_completion(const struct zcrp_completion *completion)
 {
@@ -337,7 +263,6 @@ static void on_completion(const struct zcrp_completion *completion)
 
 static void on_tick(int64_t now_ns)
 {
-    dial_tick(now_ns);
     stream_tick(now_ns);
     for (struct tunnel *tunnel = tunnels; tunnel != NULL; tunnel = tunnel->next) {
         for (int i = 0; i < FORWARDS_MOST; i++) {
@@ -349,7 +274,8 @@ static void on_tick(int64_t now_ns)
 
 /* ---- the beginning ---- */
 
-static const struct loop_calls calls = {on_completion, on_tick, tunnel_tell_counts};
+static const struct loop_calls calls = {on_completion, on_tick, stream_tell_counts,
+                                        stream_drop_all};
 
 /* When standard input ends, the near end is gone, however that has ended. */
 static void on_input(struct watch *watch, uint32_t events)
@@ -363,7 +289,7 @@ static void on_input(struct watch *watch, uint32_t events)
 
 static int listen_at(const char *host, uint64_t port, struct zcrp_keys *keys)
 {
-    const struct zcrp_options zcrp = tunnel_options(options, keys);
+    const struct zcrp_options zcrp = stream_setup(&options->streams, keys);
 
     if (meeting_listen(&listener, host, port, &zcrp) != 0)
         return -1;
@@ -371,14 +297,12 @@ static int listen_at(const char *host, uint64_t port, struct zcrp_keys *keys)
     return code == 0 ? 0 : complain("cannot listen: %s", zcrp_explain(code));
 }
 
+/* However it is asked to end, that is fine. */
 static int run(void)
 {
-    int status = loop_run();
-
-    stream_drop_all();
-    loop_finish(2000000000);
+    (void)loop_run();
     (void)zcrp_listener_close(listener);
-    return status > SIGNALLED ? STATUS_FINE : status;
+    return STATUS_FINE;
 }
 
 int far_serve(const struct options *given)
@@ -396,13 +320,13 @@ int far_serve(const struct options *given)
 
 int far_run(struct options *given)
 {
-    static char name[] = "zcrp-tunnel (far end)";
     static struct watch input = {STDIN_FILENO, on_input};
     struct meeting meeting;
 
-    program_invocation_short_name = name; /* its complaints come out beside the near end's */
     options = given;
-    given->allows_all = true;
+    (void)strcpy(given->allowed.of[0].host, "*");
+    given->allowed.count = 1;
+    given->listened = given->allowed;
     if (meeting_hear(&meeting, &tunnel_program) != 0)
         return STATUS_USAGE;
     int status = STATUS_BROKEN;

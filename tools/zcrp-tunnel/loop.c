@@ -13,14 +13,14 @@
 
 enum { EVENTS = 256, TAKEN = 64, TAKES = 16, TICK_MS = 250, THREADS_MOST = 64, SIGNALLED = 128 };
 
-static const int64_t tick_ns = (int64_t)TICK_MS * 1000000;
+static const int64_t tick_ns = (int64_t)TICK_MS * 1000000, finish_ns = 2000000000;
 
 static struct loop {
     const struct loop_calls *calls;
     int epoll;
     struct zcrp_queue *queue;
     struct watch completions, finished;
-    struct turn *first, **last; /* that are due */
+    struct turn *due;
     int64_t ticked_ns;
     sigset_t unblocked; /* while it waits */
     bool has_ended;
@@ -139,20 +139,19 @@ static void catch_signals(void)
 
     sigemptyset(&action.sa_mask);
     sigemptyset(&blocked);
+    (void)pthread_sigmask(SIG_BLOCK, NULL, &loop.unblocked);
     for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {
         sigaddset(&blocked, caught[i]);
+        sigdelset(&loop.unblocked, caught[i]);
         (void)sigaction(caught[i], &action, NULL);
     }
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)pthread_sigmask(SIG_BLOCK, &blocked, &loop.unblocked);
-    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
-        sigdelset(&loop.unblocked, caught[i]);
+    (void)pthread_sigmask(SIG_BLOCK, &blocked, NULL);
 }
 
 int loop_open(const struct loop_calls *calls)
 {
     loop.calls = calls;
-    loop.last = &loop.first;
     catch_signals();
     loop.epoll = epoll_create1(EPOLL_CLOEXEC);
     loop.finished = (struct watch){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), on_finished};
@@ -187,12 +186,21 @@ void loop_leave(struct watch *watch)
         (void)epoll_ctl(loop.epoll, EPOLL_CTL_DEL, watch->fd, NULL);
 }
 
+int loop_release(struct watch *watch)
+{
+    int fd = watch->fd;
+
+    loop_leave(watch);
+    watch->fd = -1;
+    return fd;
+}
+
 void loop_close(struct watch *watch)
 {
-    loop_leave(watch);
-    if (watch->fd >= 0)
-        (void)close(watch->fd);
-    watch->fd = -1;
+    int fd = loop_release(watch);
+
+    if (fd >= 0)
+        (void)close(fd);
 }
 
 void loop_soon(struct turn *turn)
@@ -200,18 +208,16 @@ void loop_soon(struct turn *turn)
     if (turn->is_due)
         return;
     turn->is_due = true;
-    turn->next = NULL;
-    *loop.last = turn;
-    loop.last = &turn->next;
+    turn->next = loop.due;
+    loop.due = turn;
 }
 
 /* Those that are due now; what becomes due meanwhile waits for the next round. */
 static void run_turns(void)
 {
-    struct turn *turn = loop.first;
+    struct turn *turn = loop.due;
 
-    loop.first = NULL;
-    loop.last = &loop.first;
+    loop.due = NULL;
     while (turn != NULL) {
         struct turn *next = turn->next;
 
@@ -239,7 +245,7 @@ static void run_once(void)
 {
     struct epoll_event events[EVENTS];
     int count =
-        epoll_pwait(loop.epoll, events, EVENTS, loop.first != NULL ? 0 : TICK_MS, &loop.unblocked);
+        epoll_pwait(loop.epoll, events, EVENTS, loop.due != NULL ? 0 : TICK_MS, &loop.unblocked);
 
     for (int i = 0; i < count; i++) {
         struct watch *watch = events[i].data.ptr;
@@ -254,9 +260,13 @@ static void run_once(void)
 
 int loop_run(void)
 {
-    while (!loop.has_ended && ending_signal == 0)
+    while (!loop_has_ended())
         run_once();
-    return ending_signal != 0 ? loop_signal() : loop.status;
+    loop.calls->on_end();
+    int64_t end_ns = clock_now_ns() + finish_ns;
+    while (jobs.unfinished > 0 && clock_now_ns() < end_ns)
+        run_once();
+    return ending_signal != 0 ? SIGNALLED + ending_signal : loop.status;
 }
 
 void loop_stop(int status)
@@ -264,6 +274,11 @@ void loop_stop(int status)
     if (!loop.has_ended)
         loop.status = status;
     loop.has_ended = true;
+}
+
+bool loop_has_ended(void)
+{
+    return loop.has_ended || ending_signal != 0;
 }
 
 int loop_interruptible(int (*call)(void *context), void *context)
@@ -275,17 +290,4 @@ int loop_interruptible(int (*call)(void *context), void *context)
     int status = call(context);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
-}
-
-int loop_signal(void)
-{
-    return ending_signal != 0 ? SIGNALLED + ending_signal : 0;
-}
-
-void loop_finish(int64_t most_ns)
-{
-    int64_t end_ns = clock_now_ns() + most_ns;
-
-    while (jobs.unfinished > 0 && clock_now_ns() < end_ns)
-        run_once();
 }

@@ -33,6 +33,7 @@ struct loop_calls {
     void (*on_completion)(const struct zcrp_completion *completion);
     void (*on_tick)(int64_t now_ns); /* every quarter of a second */
     void (*on_usr1)(void);           /* a SIGUSR1 came */
+    void (*on_end)(void);            /* the loop is over: jobs that this starts are waited for */
 };
 
 /* Blocks the signals that end the loop: call it before the library has threads. 0, or -1 with a
@@ -42,26 +43,24 @@ int loop_open(const struct loop_calls *calls);
 /* The queue to which connections and listeners are added. */
 struct zcrp_queue *loop_queue(void);
 
-/* Polls with these events of epoll, or changes them. False: errno. Closes: not if it is -1. */
+/* Polls with these events of epoll, or changes them. False: errno. */
 bool loop_watch(struct watch *watch, uint32_t events);
-void loop_close(struct watch *watch);
-/* Polls it no more, and leaves it open. */
+/* Polls it no more. */
 void loop_leave(struct watch *watch);
+/* And hands it over to the caller, or closes it, if it is not -1. */
+int loop_release(struct watch *watch);
+void loop_close(struct watch *watch);
 
 void loop_soon(struct turn *turn);
 void loop_job(struct job *job);
 
-/* Runs until loop_stop, whose status it returns, or a signal: 128 and its number. */
+/* Runs until loop_stop, whose first status it returns, or a signal: 128 and its number. Then until
+ * all jobs have finished, for 2 s at most. */
 int loop_run(void);
 void loop_stop(int status);
+bool loop_has_ended(void);
 
 /* Runs `call` with those signals unblocked that end the loop: system calls end with EINTR. */
 int loop_interruptible(int (*call)(void *context), void *context);
-
-/* The status for the signal that has come to end the loop; 0: none has. */
-int loop_signal(void);
-
-/* Runs until all jobs have finished, `most_ns` at most. */
-void loop_finish(int64_t most_ns);
 
 #endif

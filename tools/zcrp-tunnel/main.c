@@ -1,67 +1,58 @@
 /* zcrp-tunnel: carries TCP streams between two machines. See docs/zcrp-tunnel.1; control.h says
  * what the two ends tell each other. */
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "buffers.h"
 #include "common/arguments.h"
 #include "common/complain.h"
-#include "stream.h"
 #include "tunnel.h"
 
 #define AT(field) offsetof(struct options, field)
 
-static int read_forward(void *place, const char *text, bool is_reverse, const char *option)
+/* NULL: there are too many, which it has complained of. */
+static struct forward *add_forward(struct options *options)
 {
-    struct options *options = place;
-    struct forward *forward = &options->forwards[options->forward_count];
-
-    if (options->forward_count == FORWARDS_MOST)
-        return complain("too many forwards");
-    forward->is_reverse = is_reverse;
-    options->forward_count++;
-    return spec_forward(forward, text, option);
+    if (options->forward_count < FORWARDS_MOST)
+        return &options->forwards[options->forward_count++];
+    (void)complain("too many forwards");
+    return NULL;
 }
 
 static int read_local(void *place, const char *text)
 {
-    return read_forward(place, text, false, "-L");
+    struct forward *forward = add_forward(place);
+
+    return forward != NULL ? spec_forward(forward, text) : ARGUMENT_COMPLAINED;
 }
 
 static int read_remote(void *place, const char *text)
 {
-    return read_forward(place, text, true, "-R");
+    struct forward *forward = add_forward(place);
+
+    if (forward == NULL)
+        return ARGUMENT_COMPLAINED;
+    forward->is_reverse = true;
+    return spec_forward(forward, text);
 }
 
 static int read_socks(void *place, const char *text)
 {
-    struct options *options = place;
-    struct forward *forward = &options->forwards[options->forward_count];
+    struct forward *forward = add_forward(place);
 
-    if (options->forward_count == FORWARDS_MOST)
-        return complain("too many forwards");
+    if (forward == NULL)
+        return ARGUMENT_COMPLAINED;
     forward->is_socks = true;
-    options->forward_count++;
-    return spec_address(&forward->bind, text, "--socks", 0);
+    return spec_address(&forward->bind, text, 0);
 }
 
-static int read_allowed(void *place, const char *text)
+static int read_rule(void *place, const char *text)
 {
-    struct options *options = place;
+    struct rules *rules = place;
 
-    if (options->allowed_count == RULES_MOST)
-        return complain("too many of --allow");
-    return spec_rule(&options->allowed[options->allowed_count++], text, "--allow");
-}
-
-static int read_listened(void *place, const char *text)
-{
-    struct options *options = place;
-
-    if (options->listened_count == RULES_MOST)
-        return complain("too many of --allow-listen");
-    return spec_rule(&options->listened[options->listened_count++], text, "--allow-listen");
+    if (rules->count < RULES_MOST)
+        return spec_rule(&rules->of[rules->count++], text);
+    (void)complain("too many of --allow, or of --allow-listen");
+    return ARGUMENT_COMPLAINED;
 }
 
 static int read_serve(void *place, const char *text)
@@ -69,36 +60,39 @@ static int read_serve(void *place, const char *text)
     struct options *options = place;
 
     options->serves = true;
-    return spec_address(&options->serve, text, "--serve", PORT_OF_SERVERS);
+    return spec_address(&options->serve, text, PORT_OF_SERVERS);
 }
 
-static int read_stdio(void *place, const char *text)
+static int read_far(void *place, const char *text)
 {
-    struct options *options = place;
-
-    return spec_address(&options->stdio, text, "--stdio", PORT_OF_SERVERS);
+    return spec_address(place, text, PORT_OF_SERVERS);
 }
 
 static const struct argument_row rows[] = {
     ARGUMENT("local", 'L', OTHER, 0, 0, 0, "[ADDRESS:]PORT:HOST:PORT",
-             "listen here; the far end connects to HOST:PORT", .read = read_local),
+             "listen here; the far end connects to HOST:PORT", .read = read_local,
+             .wanted = "[ADDRESS:]PORT:HOST:PORT"),
     ARGUMENT("remote", 'R', OTHER, 0, 0, 0, "[ADDRESS:]PORT:HOST:PORT",
-             "the far end listens; this end connects to HOST:PORT", .read = read_remote),
+             "the far end listens; this end connects to HOST:PORT", .read = read_remote,
+             .wanted = "[ADDRESS:]PORT:HOST:PORT"),
     ARGUMENT("socks", 'D', OTHER, 0, 0, 0, "[ADDRESS:]PORT",
-             "listen here for SOCKS5 clients, which say where they want to go", .read = read_socks),
-    ARGUMENT("stdio", 'W', OTHER, 0, 0, 0, "HOST[:PORT]",
+             "listen here for SOCKS5 clients, which say where they want to go", .read = read_socks,
+             .wanted = "[ADDRESS:]PORT"),
+    ARGUMENT("stdio", 'W', OTHER, AT(stdio), 0, 0, "HOST[:PORT]",
              "one stream, from standard input and to standard output, through a standing far end",
-             .read = read_stdio),
+             .read = read_far, .wanted = "HOST[:PORT]"),
     ARGUMENT_HEADING("The far end:"),
     ARGUMENT("keys", 'k', TEXT, AT(keys), 0, 0, "FILE",
              "the key of a standing far end, made by zcrp-keys; without it, ssh starts one"),
     ARGUMENT("serve", 0, OTHER, 0, 0, 0, "ADDRESS[:PORT]",
-             "be a standing far end (UDP port 6637); '*' is any address", .read = read_serve),
-    ARGUMENT("allow", 0, OTHER, 0, 0, 0, "HOST:PORT",
-             "with --serve: clients may go there; either may be *", .read = read_allowed),
-    ARGUMENT("allow-listen", 0, OTHER, 0, 0, 0, "ADDRESS:PORT",
-             "with --serve: clients may listen there with -R; either may be *",
-             .read = read_listened),
+             "be a standing far end (UDP port 6637); '*' is any address", .read = read_serve,
+             .wanted = "ADDRESS[:PORT]"),
+    ARGUMENT("allow", 0, OTHER, AT(allowed), 0, 0, "HOST:PORT",
+             "with --serve: clients may go there; either may be *", .read = read_rule,
+             .wanted = "HOST:PORT, where either may be *"),
+    ARGUMENT("allow-listen", 0, OTHER, AT(listened), 0, 0, "ADDRESS:PORT",
+             "with --serve: clients may listen there with -R; either may be *", .read = read_rule,
+             .wanted = "ADDRESS:PORT, where either may be *"),
     ARGUMENT("rsh", 'e', TEXT, AT(rsh), 0, 0, "COMMAND",
              "start the far end by COMMAND (ZCRP_RSH in the environment, or ssh)"),
     ARGUMENT("far-program", 0, TEXT, AT(far_program), 0, 0, "PATH",
@@ -111,13 +105,13 @@ static const struct argument_row rows[] = {
     ARGUMENT_HEADING("Others:"),
     ARGUMENT("warm", 0, NUMBER, AT(warm), 0, 1024, "COUNT",
              "keep COUNT connections ready for new streams (8)"),
-    ARGUMENT("window", 0, NUMBER, AT(window), STREAM_BYTES, 1 << 30, "BYTES",
+    ARGUMENT("window", 0, NUMBER, AT(streams.window), STREAM_BYTES, 1 << 30, "BYTES",
              "most bytes in flight of one stream, each way (3M)"),
-    ARGUMENT("memory", 0, NUMBER, AT(memory), 0, UINT64_MAX, "BYTES",
+    ARGUMENT("memory", 0, NUMBER, AT(streams.memory), 0, UINT64_MAX, "BYTES",
              "most bytes of buffers of all busy streams (256M)"),
-    ARGUMENT("silence", 0, SECONDS, AT(silence_ns), 1000, 86400000, "SECONDS",
+    ARGUMENT("silence", 0, SECONDS, AT(streams.silence_ns), 1000, 86400000, "SECONDS",
              "give up a far or near end from which nothing has come for SECONDS (30)"),
-    ARGUMENT_TRUE("verbose", 'v', AT(is_verbose), "print each stream that begins or ends"),
+    ARGUMENT_TRUE("verbose", 'v', AT(streams.is_verbose), "print each stream that begins or ends"),
     ARGUMENT_USUAL,
 };
 
@@ -159,7 +153,7 @@ static int check(const struct options *options, const char *word)
         return complain("--serve needs --keys");
     if (options->serves && (word != NULL || options->forward_count > 0))
         return complain("a standing far end has no forwards of its own");
-    if (!options->serves && (options->allowed_count > 0 || options->listened_count > 0))
+    if (!options->serves && (options->allowed.count > 0 || options->listened.count > 0))
         return complain("--allow and --allow-listen are for --serve");
     if (options->stdio.host[0] != '\0' && (options->forward_count > 0 || options->keys == NULL))
         return complain("--stdio needs --keys, and has no forwards");
@@ -179,22 +173,17 @@ int main(int argc, char **argv)
 {
     static struct options options = {
         .far_program = "zcrp-tunnel",
-        .window = 3 << 20,
-        .memory = 256 << 20,
+        .streams = {.window = 3 << 20, .memory = 256 << 20, .silence_ns = 30000000000},
         .warm = 8,
-        .silence_ns = 30000000000,
     };
-    const char *word, *rsh = getenv("ZCRP_RSH");
+    const char *word;
 
-    options.rsh = rsh != NULL && rsh[0] != '\0' ? rsh : "ssh";
+    options.rsh = remote_shell();
     int status = read_options(&options, argc, argv, &word);
-
     if (status != 0)
         return arguments_status(status);
     if (check(&options, word) != 0)
         return arguments_status(-1);
-    stream_window(options.window);
-    buffers_limit(options.memory);
     if (options.is_far)
         return far_run(&options);
     if (options.serves)

@@ -4,9 +4,7 @@
  *      down --connected, WELCOME--> up --lost--> down, and again after a while
  *
  * While it is down, TCP clients wait in the kernel. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -14,9 +12,8 @@
 #include "common/clock.h"
 #include "common/complain.h"
 #include "common/quantity.h"
+#include "door.h"
 #include "sockets.h"
-#include "socks.h"
-#include "stream.h"
 #include "tunnel.h"
 
 enum { ROLE_FORWARD, ROLE_TUNNEL, ROLE_RESERVED, KEPT = 4, CONNECTING_MOST = 32, ATTEMPTS = 3 };
@@ -26,28 +23,21 @@ static const int64_t second_ns = 1000000000, retry_most_ns = 15000000000, connec
 static struct near {
     const struct options *options;
     struct zcrp_options zcrp;
-    struct address far;
-    const char *login; /* for the remote shell; NULL: the far end stands */
+    struct address far, found; /* as the user says, and the address of that which was found */
+    const char *login;         /* for the remote shell; NULL: the far end stands */
     struct remote remote;
     struct watch remote_out; /* which ends with it */
-    char numeric[64];        /* its address, once it was found */
     struct stream *tunnel;
-    struct control reserve; /* what a connection for CALL says first */
-    struct stream *idle;    /* connections, found or not yet */
-    unsigned idle_count, reserved_count, reserved_most;
+    struct control reserve;        /* what a connection for CALL says first */
+    struct streams idle, reserved; /* connections for clients, and for CALL: found or not yet */
+    unsigned reserved_most;
     unsigned connecting; /* connections that are not up: each costs the far end a handshake */
-    struct door doors[FORWARDS_MOST];
+    struct door *doors[FORWARDS_MOST];
     int attempts; /* at the beginning, to a far end that is busy */
-    bool is_up, was_up, is_ending, remote_ended;
+    bool is_up, was_up, remote_ended;
     bool has_complained;       /* of the last attempt to connect */
     int64_t retry_ns, wait_ns; /* when it begins anew, and how long it waits the next time */
 } near;
-
-static void note(const struct stream *stream, const char *what)
-{
-    if (near.options->is_verbose)
-        (void)complain("%s: %s", stream->name, what);
-}
 
 /* Behind "user@". */
 static const char *host_of(const char *login)
@@ -64,19 +54,13 @@ static const struct stream_owner owner;
 /* Connects to the far end, without waiting. NULL, with a complaint. */
 static struct stream *connect_far(int role)
 {
-    struct zcrp_connection *connection = NULL;
-    struct stream *stream = NULL;
-    char port[PORT_ROOM];
+    const char *why;
 
-    (void)snprintf(port, sizeof(port), "%u", (unsigned)near.far.port);
     near.zcrp.connect_ns = role == ROLE_TUNNEL ? 0 : connect_ns;
-    int code = zcrp_connect(&connection, near.numeric[0] != '\0' ? near.numeric : near.far.host,
-                            port, &near.zcrp, 0);
-    if (code == 0)
-        stream = stream_create(connection, &owner);
+    struct stream *stream = stream_connect(near.found.host[0] != '\0' ? &near.found : &near.far,
+                                           &near.zcrp, &owner, &why);
     if (stream == NULL && !near.has_complained)
-        (void)complain("cannot connect to %s: %s", near.far.host,
-                       code != 0 ? zcrp_explain(code) : "no memory");
+        (void)complain("cannot connect to %s: %s", near.far.host, why);
     near.has_complained = stream == NULL;
     if (stream != NULL) {
         stream->role = role;
@@ -88,38 +72,14 @@ static struct stream *connect_far(int role)
 /* Clients come in while there are connections for them. */
 static void tend_doors(void)
 {
-    bool may_come = near.is_up && (near.idle_count > 0 || near.connecting < CONNECTING_MOST);
+    bool may_come = near.is_up && (near.idle.count > 0 || near.connecting < CONNECTING_MOST);
 
     for (unsigned i = 0; i < near.options->forward_count; i++) {
-        struct door *door = &near.doors[i];
+        struct door *door = near.doors[i];
 
-        if (door->watch.fd >= 0 && door->is_started != may_come)
+        if (door != NULL && door->is_started != may_come)
             (may_come ? door_start : door_stop)(door);
     }
-}
-
-static void put_idle(struct stream *stream)
-{
-    stream->next = near.idle;
-    near.idle = stream;
-    near.idle_count++;
-}
-
-/* Takes this one out, or the first one that is up, or any. NULL: there is none. */
-static struct stream *take_idle(const struct stream *wanted)
-{
-    struct stream **place = &near.idle;
-
-    while (*place != NULL && (wanted != NULL ? *place != wanted : !(*place)->is_up))
-        place = &(*place)->next;
-    if (*place == NULL && wanted == NULL)
-        place = &near.idle;
-    struct stream *stream = *place;
-    if (stream != NULL) {
-        *place = stream->next;
-        near.idle_count--;
-    }
-    return stream;
 }
 
 /* Makes connections until there are as many idle ones as there should be. */
@@ -127,12 +87,12 @@ static void fill(void)
 {
     struct stream *stream;
 
-    while (near.is_up && near.idle_count < near.options->warm &&
+    while (near.is_up && near.idle.count < near.options->warm &&
            near.connecting < CONNECTING_MOST && (stream = connect_far(ROLE_FORWARD)) != NULL)
-        put_idle(stream);
-    while (near.is_up && near.reserved_count < near.reserved_most &&
+        streams_put(&near.idle, stream);
+    while (near.is_up && near.reserved.count < near.reserved_most &&
            near.connecting < CONNECTING_MOST && (stream = connect_far(ROLE_RESERVED)) != NULL) {
-        near.reserved_count++;
+        streams_put(&near.reserved, stream);
         (void)stream_say(stream, &near.reserve);
     }
     tend_doors();
@@ -140,62 +100,35 @@ static void fill(void)
 
 /* ---- TCP clients ---- */
 
-static void open_stream(int fd, const char *host, uint16_t port, const struct forward *forward)
+static void on_client(struct door *door, int fd, const char *host, uint16_t port)
 {
-    struct control open = control_make(CONTROL_OPEN, 0, port, host);
-    struct stream *stream = take_idle(NULL);
+    const struct address *target = &near.options->forwards[door->number].target;
+    struct control open = door->is_socks
+                              ? control_make(CONTROL_OPEN, 0, port, host)
+                              : control_make(CONTROL_OPEN, 0, target->port, target->host);
+    struct stream *stream = near.is_up ? streams_take(&near.idle) : NULL;
 
-    if (stream == NULL)
+    if (stream == NULL && near.is_up)
         stream = connect_far(ROLE_FORWARD);
-    if (stream == NULL) {
+    if (stream == NULL && door->is_socks)
+        door_answer_socks(fd, REFUSAL_FAILED);
+    else if (stream == NULL)
         socket_reset(fd);
+    if (stream == NULL)
         return;
-    }
-    stream->context = (void *)(uintptr_t)forward;
-    (void)snprintf(stream->name, sizeof(stream->name), "%s:%u", host, (unsigned)port);
-    note(stream, "opened");
+    stream->number = door->number;
+    (void)snprintf(stream->name, sizeof(stream->name), "%s:%u", open.text, (unsigned)open.port);
+    stream_note(stream, "opened");
     stream_open(stream, &open, fd, fd);
     fill();
 }
 
-/* A name that is none would be against the rules. */
-static void on_socks_target(void *context, int fd, const char *host, uint16_t port)
-{
-    bool is_name = host[0] != '\0' && port != 0;
-
-    for (const char *c = host; *c != '\0'; c++)
-        is_name = is_name && *c > ' ' && *c <= '~';
-    if (is_name && near.is_up) {
-        open_stream(fd, host, port, context);
-        return;
-    }
-    socks_answer(fd, is_name ? REFUSAL_FAILED : REFUSAL_HOST);
-    (void)close(fd);
-}
-
-static void on_client(struct door *door, int fd)
-{
-    const struct forward *forward = door->forward;
-
-    if (forward->is_socks)
-        socks_hear(fd, on_socks_target, (void *)(uintptr_t)forward);
-    else
-        open_stream(fd, forward->target.host, forward->target.port, forward);
-}
-
 /* ---- -R ---- */
 
-static void on_dialed(void *context, int fd, enum refusal reason, const char *text)
+static void on_dialed(struct stream *stream, const char *why_not)
 {
-    struct stream *stream = context;
-
-    stream->dial = NULL;
-    if (fd >= 0) {
-        stream_accept(stream, fd);
-        return;
-    }
-    (void)complain("%s: %s", stream->name, text);
-    stream_refuse(stream, reason, text);
+    if (why_not != NULL)
+        (void)complain("%s: %s", stream->name, why_not);
 }
 
 /* The -R that the far end knows by this number; NULL: there is none. */
@@ -217,14 +150,9 @@ static void on_call(struct stream *stream, const struct control *call)
         stream_accuse(stream);
         return;
     }
-    near.reserved_count--;
-    (void)snprintf(stream->name, sizeof(stream->name), "%s:%u", forward->target.host,
-                   (unsigned)forward->target.port);
-    note(stream, "opened");
-    stream_asked(stream);
-    stream->dial = dial_start(forward->target.host, forward->target.port, on_dialed, stream);
-    if (stream->dial == NULL)
-        stream_refuse(stream, REFUSAL_FAILED, "no memory");
+    streams_leave(stream);
+    stream_dial(stream, forward->target.host, forward->target.port);
+    stream_note(stream, "opened");
     fill();
 }
 
@@ -238,6 +166,8 @@ static unsigned usual_reserved(void)
 
 static void on_welcome(const struct control *welcome)
 {
+    char peer[64];
+
     near.reserve = *welcome;
     near.reserve.kind = CONTROL_RESERVE;
     near.reserved_most = 0;
@@ -245,14 +175,8 @@ static void on_welcome(const struct control *welcome)
         (void)complain("connected to %s again", near.far.host);
     near.is_up = near.was_up = true;
     near.wait_ns = second_ns / 2;
-    (void)zcrp_connection_peer(near.tunnel->connection, near.numeric, sizeof(near.numeric));
-    char *colon = strrchr(near.numeric, ':');
-    if (colon != NULL)
-        *colon = '\0';
-    if (near.numeric[0] == '[') { /* of IPv6 */
-        near.numeric[strlen(near.numeric) - 1] = '\0';
-        memmove(near.numeric, near.numeric + 1, strlen(near.numeric));
-    }
+    if (zcrp_connection_peer(near.tunnel->connection, peer, sizeof(peer)) == 0)
+        (void)spec_address(&near.found, peer, 0);
     for (unsigned i = 0; i < near.options->forward_count; i++) {
         const struct forward *forward = &near.options->forwards[i];
         struct control listen =
@@ -275,7 +199,7 @@ static void on_listening(const struct control *control)
     else if (control->kind == CONTROL_REFUSED)
         (void)complain("%s does not listen on port %u: %s", near.far.host,
                        (unsigned)forward->bind.port, control->text);
-    else if (forward->bind.port == 0 || near.options->is_verbose)
+    else if (forward->bind.port == 0 || near.options->streams.is_verbose)
         (void)complain("%s listens on port %u for %s:%u", near.far.host, (unsigned)control->port,
                        forward->target.host, (unsigned)forward->target.port);
 }
@@ -308,8 +232,10 @@ static int start_far(void *context)
     bool is_one_host = false;
 
     (void)context;
-    (void)snprintf(window, sizeof(window), "%llu", (unsigned long long)near.options->window);
-    (void)snprintf(silence, sizeof(silence), "%.3f", (double)near.options->silence_ns / 1e9);
+    (void)snprintf(window, sizeof(window), "%llu",
+                   (unsigned long long)near.options->streams.window);
+    (void)snprintf(silence, sizeof(silence), "%.3f",
+                   (double)near.options->streams.silence_ns / 1e9);
     loop_leave(&near.remote_out);
     remote_end(&near.remote);
     zcrp_keys_free(near.zcrp.keys);
@@ -334,15 +260,13 @@ static int start_far(void *context)
 /* Begins the tunnel. False: it could not. */
 static bool begin(void)
 {
-    const struct control hello = {.kind = CONTROL_HELLO};
-
     if (near.login != NULL && loop_interruptible(start_far, NULL) != 0)
         return false;
     near.tunnel = connect_far(ROLE_TUNNEL);
     if (near.tunnel == NULL)
         return false;
     near.tunnel->phase = STREAM_CONTROL;
-    (void)stream_say(near.tunnel, &hello);
+    (void)stream_say(near.tunnel, &(struct control){.kind = CONTROL_HELLO});
     return true;
 }
 
@@ -361,9 +285,8 @@ static void on_lost(int code)
 
     near.tunnel = NULL;
     near.is_up = false;
-    near.numeric[0] = '\0';
-    near.reserved_count = 0;
-    if (near.is_ending)
+    near.found.host[0] = '\0';
+    if (loop_has_ended())
         return;
     bool is_busy = code == ZCRP_ERROR_NOT_ADMITTED && near.attempts++ < ATTEMPTS;
     if (!near.was_up && !is_busy) {
@@ -375,8 +298,10 @@ static void on_lost(int code)
     if (was_up)
         (void)complain("lost %s: %s; trying again", near.far.host, why);
     tend_doors();
-    while (near.idle != NULL)
-        stream_drop(near.idle);
+    while (near.idle.first != NULL)
+        stream_drop(near.idle.first);
+    while (near.reserved.first != NULL)
+        stream_drop(near.reserved.first);
     wait_a_while();
 }
 
@@ -399,7 +324,7 @@ static void on_remote(struct watch *watch, uint32_t events)
 
 static void on_control(struct stream *stream, const struct control *control)
 {
-    const struct forward *forward = stream->context;
+    bool is_socks = near.options->forwards[stream->number].is_socks;
 
     if (stream->role == ROLE_TUNNEL) {
         on_tunnel_control(control);
@@ -408,17 +333,17 @@ static void on_control(struct stream *stream, const struct control *control)
         on_call(stream, control);
     } else if (stream->role == ROLE_FORWARD && control->kind == CONTROL_FINE &&
                stream->phase == STREAM_RUNNING) {
-        if (forward != NULL && forward->is_socks)
-            socks_answer(stream->in.fd, 0);
+        if (is_socks)
+            door_answer_socks(stream->in.fd, 0);
     } else if (stream->role == ROLE_FORWARD && control->kind == CONTROL_REFUSED &&
                stream->phase == STREAM_ASKED) {
-        (void)complain("%s: refused: %s", stream->name, control->text);
-        if (forward != NULL && forward->is_socks && stream->in.fd >= 0) {
-            int fd = stream_take_back(stream);
+        uint8_t code = control->number > 0 && control->number <= UINT8_MAX
+                           ? (uint8_t)control->number
+                           : REFUSAL_FAILED;
 
-            socks_answer(fd, control->number <= UINT8_MAX ? (uint8_t)control->number : 1);
-            (void)close(fd);
-        }
+        (void)complain("%s: refused: %s", stream->name, control->text);
+        if (is_socks && stream->in.fd >= 0)
+            door_answer_socks(stream_take_back(stream), code);
         stream_drop(stream);
     } else {
         stream_accuse(stream);
@@ -434,11 +359,11 @@ static void on_up(struct stream *stream)
 
 static void on_idle(struct stream *stream)
 {
-    note(stream, "ended");
+    stream_note(stream, "ended");
     if (stream->role == ROLE_RESERVED)
-        near.reserved_count++;
-    else if (near.is_up && near.idle_count < KEPT * near.options->warm && !stream_is_worn(stream))
-        put_idle(stream);
+        streams_put(&near.reserved, stream);
+    else if (near.is_up && near.idle.count < KEPT * near.options->warm && !stream_is_worn(stream))
+        streams_put(&near.idle, stream);
     else
         stream_drop(stream);
     tend_doors();
@@ -449,25 +374,22 @@ static void on_dead(struct stream *stream, enum stream_phase was, int code)
     near.connecting -= !stream->is_up;
     if (stream->role == ROLE_TUNNEL)
         on_lost(code);
-    else if (stream->role == ROLE_RESERVED && was == STREAM_IDLE)
-        near.reserved_count -= near.reserved_count > 0;
     else if (was == STREAM_IDLE)
-        (void)take_idle(stream);
+        return;
     else if (code != 0 && code != ZCRP_ERROR_PEER_CLOSED && code != ZCRP_ERROR_CUT_OFF &&
              code != ZCRP_ERROR_PEER_CANCELLED)
         (void)complain("%s: reset: %s", stream->name, zcrp_strerror(code));
     else
-        note(stream, "reset");
+        stream_note(stream, "reset");
 }
 
-static const struct stream_owner owner = {on_control, on_up, on_idle, on_dead};
+static const struct stream_owner owner = {on_control, on_idle, on_dead, on_up, on_dialed};
 
 static void on_tick(int64_t now_ns)
 {
-    dial_tick(now_ns);
     stream_tick(now_ns);
-    socks_tick(now_ns);
-    if (near.is_ending)
+    door_tick(now_ns);
+    if (loop_has_ended())
         return;
     if (near.tunnel == NULL && now_ns >= near.retry_ns && !begin())
         wait_a_while();
@@ -476,25 +398,25 @@ static void on_tick(int64_t now_ns)
 
 /* ---- the beginning ---- */
 
-static const struct loop_calls calls = {stream_on_completion, on_tick, tunnel_tell_counts};
+static const struct loop_calls calls = {stream_on_completion, on_tick, stream_tell_counts,
+                                        stream_drop_all};
 
 static int open_doors(void)
 {
-    for (unsigned i = 0; i < near.options->forward_count; i++) {
+    for (uint16_t i = 0; i < near.options->forward_count; i++) {
         const struct forward *forward = &near.options->forwards[i];
-        struct door *door = &near.doors[i];
         const char *why;
 
-        door->watch.fd = -1;
         if (forward->is_reverse)
             continue;
-        int port = door_open(door, &forward->bind, &why);
-        if (port < 0)
+        struct door *door = near.doors[i] = door_open(&forward->bind, &why);
+        if (door == NULL)
             return complain("cannot listen on TCP port %u: %s", (unsigned)forward->bind.port, why);
-        door->forward = forward;
+        door->is_socks = forward->is_socks;
+        door->number = i;
         door->on_client = on_client;
         if (forward->bind.port == 0)
-            (void)complain("listens on port %d", port);
+            (void)complain("listens on port %u", (unsigned)door->port);
     }
     return 0;
 }
@@ -506,7 +428,9 @@ static int take_host(const char *word)
     if (word[0] == '-' || host_of(word)[0] == '-' || host_of(word)[0] == '\0')
         return complain("that is no host: '%s'", word);
     if (near.login == NULL)
-        return spec_address(&near.far, word, "the far end", PORT_OF_SERVERS);
+        return spec_address(&near.far, word, PORT_OF_SERVERS) == 0
+                   ? 0
+                   : complain("the far end: '%s' is not HOST[:PORT]", word);
     (void)snprintf(near.far.host, sizeof(near.far.host), "%s",
                    near.options->address != NULL ? near.options->address : host_of(word));
     return 0;
@@ -514,8 +438,6 @@ static int take_host(const char *word)
 
 int near_run(const struct options *options, const char *host)
 {
-    int status = STATUS_BROKEN;
-
     near.options = options;
     near.wait_ns = second_ns / 2;
     near.remote = (struct remote){.in = -1, .out = -1};
@@ -524,16 +446,12 @@ int near_run(const struct options *options, const char *host)
         return STATUS_USAGE;
     if (loop_open(&calls) != 0)
         return STATUS_BROKEN;
-    near.zcrp = tunnel_options(options, NULL);
+    near.zcrp = stream_setup(&options->streams, NULL);
     if (near.login == NULL)
         near.zcrp.keys = meeting_server_keys(options->keys);
-    if ((near.login != NULL || near.zcrp.keys != NULL) && open_doors() == 0 && begin())
-        status = loop_run();
-    else if (loop_signal() != 0)
-        status = loop_signal();
-    near.is_ending = true;
-    stream_drop_all();
-    loop_finish(2 * second_ns);
+    if ((near.login == NULL && near.zcrp.keys == NULL) || open_doors() != 0 || !begin())
+        loop_stop(STATUS_BROKEN);
+    int status = loop_run();
     remote_end(&near.remote);
     zcrp_keys_free(near.zcrp.keys);
     return status;

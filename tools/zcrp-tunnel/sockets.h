@@ -1,28 +1,11 @@
-/* TCP sockets of both ends: where clients come in, and the way to targets. */
+/* TCP sockets of both ends, and the way to targets. */
 #ifndef ZCRP_TUNNEL_SOCKETS_H
 #define ZCRP_TUNNEL_SOCKETS_H
 
+#include <netdb.h>
+#include <stdint.h>
+
 #include "control.h"
-#include "loop.h"
-#include "spec.h"
-
-/* Where TCP clients come in. */
-struct door {
-    struct watch watch;
-    bool is_started;
-    void (*on_client)(struct door *door, int fd); /* which is the callee's, and does not block */
-    const struct forward *forward;
-    void *context;
-};
-
-/* Listens at bind.host ("": 127.0.0.1; "*": any; else an address, or localhost) and port; does not
- * accept yet. The port in use, or -1, and a text that says why. */
-int door_open(struct door *door, const struct address *bind, const char **why);
-
-/* Accepts clients from now on; they may have waited. Or no more: they wait in the kernel. It stops
- * by itself when there is no descriptor for a client. */
-void door_start(struct door *door);
-void door_stop(struct door *door);
 
 /* Prepares a TCP socket for a stream: small pieces leave at once, and a peer that is gone is
  * noticed. However this process ends, the socket's peer has an error: else the kernel of a process
@@ -33,8 +16,11 @@ void socket_complete(int fd);
 /* Closes a TCP socket such that its peer has an error. */
 void socket_reset(int fd);
 
+/* As getaddrinfo, for TCP. */
+int socket_resolve(struct addrinfo **found, const char *host, uint16_t port, int flags);
+
 /* A way to a target: names are resolved in a thread, addresses tried one after another, for
- * DIAL_NS at most. It is freed by itself when `on_end` was called, or it was cancelled. */
+ * DIAL_NS at most. It is freed by itself after `on_end` was called, or it was cancelled. */
 struct dial;
 typedef void (*dial_end)(void *context, int fd, enum refusal reason, const char *text);
 

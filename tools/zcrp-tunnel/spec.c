@@ -1,11 +1,8 @@
 #include "spec.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#include "common/complain.h"
 
 enum { PARTS = 4 };
 
@@ -43,7 +40,7 @@ static bool read_port(uint16_t *port, const char *text, unsigned least)
     return true;
 }
 
-int spec_forward(struct forward *forward, const char *text, const char *option)
+int spec_forward(struct forward *forward, const char *text)
 {
     char parts[PARTS][HOST_ROOM];
     int count = cut(text, parts), first = count == PARTS;
@@ -51,46 +48,46 @@ int spec_forward(struct forward *forward, const char *text, const char *option)
     if (count < PARTS - 1 || parts[first + 1][0] == '\0' ||
         !read_port(&forward->bind.port, parts[first], 0) ||
         !read_port(&forward->target.port, parts[first + 2], 1))
-        return complain("%s: '%s' is not [ADDRESS:]PORT:HOST:PORT", option, text);
+        return -1;
     (void)strcpy(forward->bind.host, first == 1 ? parts[0] : "");
     (void)strcpy(forward->target.host, parts[first + 1]);
     return 0;
 }
 
-int spec_address(struct address *address, const char *text, const char *option, uint16_t usual)
+int spec_address(struct address *address, const char *text, uint16_t usual)
 {
     char parts[PARTS][HOST_ROOM];
     int count = cut(text, parts);
 
-    address->port = usual;
-    if (count == 1 && parts[0][0] >= '0' && parts[0][0] <= '9' && usual == 0 &&
-        read_port(&address->port, parts[0], 0))
-        address->host[0] = '\0';
-    else if (count < 1 || count > 2 || (count == 1 && usual == 0) || parts[0][0] == '\0' ||
-             (count == 2 && !read_port(&address->port, parts[1], 0)))
-        return complain("%s: '%s' is not HOST:PORT", option, text);
-    else
-        (void)strcpy(address->host, parts[0]);
+    *address = (struct address){.port = usual};
+    if (count == 1 && usual == 0)
+        return read_port(&address->port, parts[0], 0) ? 0 : -1;
+    if (count < 1 || count > 2 || parts[0][0] == '\0' ||
+        (count == 2 && !read_port(&address->port, parts[1], 0)))
+        return -1;
+    (void)strcpy(address->host, parts[0]);
     return 0;
 }
 
-int spec_rule(struct address *rule, const char *text, const char *option)
+int spec_rule(struct address *rule, const char *text)
 {
     char parts[PARTS][HOST_ROOM];
 
     rule->port = 0;
     if (cut(text, parts) != 2 || parts[0][0] == '\0' ||
         (strcmp(parts[1], "*") != 0 && !read_port(&rule->port, parts[1], 1)))
-        return complain("%s: '%s' is not HOST:PORT, where either may be *", option, text);
+        return -1;
     (void)strcpy(rule->host, parts[0]);
     return 0;
 }
 
-bool spec_allows(const struct address *rules, unsigned count, const char *host, uint16_t port)
+bool spec_allows(const struct rules *rules, const char *host, uint16_t port)
 {
-    for (unsigned i = 0; i < count; i++) {
-        if ((strcmp(rules[i].host, "*") == 0 || strcasecmp(rules[i].host, host) == 0) &&
-            (rules[i].port == 0 || rules[i].port == port))
+    for (unsigned i = 0; i < rules->count; i++) {
+        const struct address *rule = &rules->of[i];
+
+        if ((strcmp(rule->host, "*") == 0 || strcasecmp(rule->host, host) == 0) &&
+            (rule->port == 0 || rule->port == port))
             return true;
     }
     return false;

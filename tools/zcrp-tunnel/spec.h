@@ -16,18 +16,24 @@ struct address {
     uint16_t port;        /* 0: any, the same */
 };
 
+struct rules {
+    struct address of[RULES_MOST];
+    unsigned count;
+};
+
 struct forward {
     struct address bind, target;
     bool is_reverse; /* -R: TCP clients come to the far end */
     bool is_socks;   /* the client says the target */
 };
 
-/* Each returns 0, or -1 with a complaint that names `option`. */
-int spec_forward(struct forward *forward, const char *text, const char *option);
-int spec_address(struct address *address, const char *text, const char *option, uint16_t usual);
-int spec_rule(struct address *rule, const char *text, const char *option);
+/* Each returns 0, or -1 if the text is none. An address without a port has the `usual` one; if that
+ * is 0, it may be a port alone, but not a host alone. */
+int spec_forward(struct forward *forward, const char *text);
+int spec_address(struct address *address, const char *text, uint16_t usual);
+int spec_rule(struct address *rule, const char *text);
 
 /* Does a rule allow this target? Names are compared as they are written, letters of both cases. */
-bool spec_allows(const struct address *rules, unsigned count, const char *host, uint16_t port);
+bool spec_allows(const struct rules *rules, const char *host, uint16_t port);
 
 #endif

@@ -5,10 +5,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "stream.h"
 #include "tunnel.h"
-
-static const int64_t second_ns = 1000000000;
 
 /* A terminal is not only this program's: it gets its flags back. */
 static struct {
@@ -39,11 +36,6 @@ static void on_control(struct stream *stream, const struct control *control)
     }
 }
 
-static void on_up(struct stream *stream)
-{
-    (void)stream;
-}
-
 static void on_idle(struct stream *stream)
 {
     (void)stream;
@@ -57,54 +49,36 @@ static void on_dead(struct stream *stream, enum stream_phase was, int code)
     loop_stop(stream->is_up ? STATUS_REFUSED : STATUS_BROKEN);
 }
 
-static void on_tick(int64_t now_ns)
+static const struct stream_owner owner = {on_control, on_idle, on_dead, NULL, NULL};
+static const struct loop_calls calls = {stream_on_completion, stream_tick, stream_tell_counts,
+                                        stream_drop_all};
+
+int stdio_run(const struct options *options, const char *word)
 {
-    (void)now_ns;
-}
+    struct address target;
+    const char *why;
 
-static const struct stream_owner owner = {on_control, on_up, on_idle, on_dead};
-static const struct loop_calls calls = {stream_on_completion, on_tick, tunnel_tell_counts};
-
-static int run(const struct options *options, const struct address *target, struct zcrp_keys *keys)
-{
-    const struct zcrp_options zcrp = tunnel_options(options, keys);
-    const struct control open = control_make(CONTROL_OPEN, 0, target->port, target->host);
-    struct zcrp_connection *connection;
-    struct stream *stream = NULL;
-    char port[PORT_ROOM];
-
-    (void)snprintf(port, sizeof(port), "%u", (unsigned)options->stdio.port);
-    int code = zcrp_connect(&connection, options->stdio.host, port, &zcrp, 0);
-    if (code == 0)
-        stream = stream_create(connection, &owner);
+    if (spec_address(&target, word, 0) != 0 || target.host[0] == '\0') {
+        (void)complain("the target: '%s' is not HOST:PORT", word);
+        return STATUS_USAGE;
+    }
+    struct zcrp_keys *keys = meeting_server_keys(options->keys);
+    if (keys == NULL || loop_open(&calls) != 0)
+        return STATUS_BROKEN;
+    const struct zcrp_options zcrp = stream_setup(&options->streams, keys);
+    const struct control open = control_make(CONTROL_OPEN, 0, target.port, target.host);
+    struct stream *stream = stream_connect(&options->stdio, &zcrp, &owner, &why);
     if (stream == NULL) {
-        (void)complain("cannot connect to %s: %s", options->stdio.host,
-                       code != 0 ? zcrp_explain(code) : "no memory");
+        (void)complain("cannot connect to %s: %s", options->stdio.host, why);
         return STATUS_BROKEN;
     }
-    (void)snprintf(stream->name, sizeof(stream->name), "%s:%u", target->host,
-                   (unsigned)target->port);
+    (void)snprintf(stream->name, sizeof(stream->name), "%s", word);
     do_not_block(STDIN_FILENO);
     do_not_block(STDOUT_FILENO);
     stream_open(stream, &open, STDIN_FILENO, STDOUT_FILENO);
     int status = loop_run();
     block_again(STDIN_FILENO);
     block_again(STDOUT_FILENO);
-    return status;
-}
-
-int stdio_run(const struct options *options, const char *target)
-{
-    struct address address;
-
-    if (spec_address(&address, target, "the target", 0) != 0 || address.host[0] == '\0')
-        return STATUS_USAGE;
-    struct zcrp_keys *keys = meeting_server_keys(options->keys);
-    if (keys == NULL || loop_open(&calls) != 0)
-        return STATUS_BROKEN;
-    int status = run(options, &address, keys);
-    stream_drop_all();
-    loop_finish(2 * second_ns);
     zcrp_keys_free(keys);
     return status;
 }

@@ -1,11 +1,13 @@
 #include "stream.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,8 +19,13 @@ enum {
     READS_AT_ONCE = 8,
     WORN = 16,
     FIRST_BYTES = 16 << 10,
+    PEER_ROOM = 64,
     MEASURE_NS = 20000000,
-    CANCEL_AGAIN_US = 10000
+    CLOSE_AGAIN_US = 10000,
+    DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
+    CONNECTIONS_MOST = 1 << 18,
+    BACKLOG = 4096,
+    MESSAGES = 64, /* of a connection, under way */
 };
 
 static const int64_t second_ns = 1000000000, refused_ns = 5000000000;
@@ -26,29 +33,126 @@ static const uint64_t sending_least = 4 * STREAM_BYTES;
 
 static struct stream *all;
 static unsigned credit_most;
-struct stream_counts stream_counts;
+static bool is_verbose;
 
-void stream_window(uint64_t bytes)
+static struct {
+    uint64_t streams, refused, reset; /* since the start: opened, of these refused or reset */
+    uint64_t bytes_out, bytes_in;     /* of TCP streams that are over */
+    unsigned open, connections;       /* now */
+} counts;
+
+struct zcrp_options stream_setup(const struct stream_settings *settings, struct zcrp_keys *keys)
 {
-    credit_most = (unsigned)(bytes / STREAM_BYTES);
+    struct rlimit limit = {.rlim_cur = 1024};
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+        (void)getrlimit(RLIMIT_NOFILE, &limit);
+    }
+    rlim_t most = limit.rlim_cur > 2 * DESCRIPTORS_SPARE ? (limit.rlim_cur - DESCRIPTORS_SPARE) / 2
+                                                         : DESCRIPTORS_SPARE;
+    most = most < CONNECTIONS_MOST ? most : CONNECTIONS_MOST;
+    credit_most = (unsigned)(settings->window / STREAM_BYTES);
+    buffers_limit(settings->memory);
+    is_verbose = settings->is_verbose;
+    return (struct zcrp_options){
+        .keys = keys,
+        .connections = (uint32_t)most,
+        .backlog = (uint32_t)(most < BACKLOG ? most : BACKLOG),
+        .messages = MESSAGES,
+        .silence_ns = settings->silence_ns,
+        .window_bytes = 2 * settings->window,
+        .flags = ZCRP_NO_MEMORY,
+        .stats_directory = "1",
+    };
+}
+
+/* ---- for people ---- */
+
+void stream_note(const struct stream *stream, const char *what)
+{
+    char peer[PEER_ROOM] = "?";
+
+    if (!is_verbose)
+        return;
+    (void)zcrp_connection_peer(stream->connection, peer, sizeof(peer));
+    (void)complain("%s: %s: %s", peer, stream->name, what);
+}
+
+void stream_tell_counts(void)
+{
+    uint64_t out = counts.bytes_out, in = counts.bytes_in;
+
+    for (const struct stream *s = all; s != NULL; s = s->after) {
+        out += s->in.fd >= 0 ? s->bytes_out : 0;
+        in += s->in.fd >= 0 ? s->bytes_in : 0;
+    }
+    fprintf(stderr,
+            "{\"streams\": %" PRIu64 ", \"open\": %u, \"refused\": %" PRIu64 ", \"reset\": %" PRIu64
+            ", \"connections\": %u, \"bytes_out\": %" PRIu64 ", \"bytes_in\": %" PRIu64
+            ", \"buffer_bytes\": %" PRIu64 "}\n",
+            counts.streams, counts.open, counts.refused, counts.reset, counts.connections, out, in,
+            buffers_extra());
+    (void)fflush(stderr);
+}
+
+/* ---- idle ones ---- */
+
+void streams_put(struct streams *streams, struct stream *stream)
+{
+    stream->idle = streams;
+    stream->next = streams->first;
+    streams->first = stream;
+    streams->count++;
+}
+
+void streams_leave(struct stream *stream)
+{
+    struct stream **place = &stream->idle->first;
+
+    while (*place != stream)
+        place = &(*place)->next;
+    *place = stream->next;
+    stream->idle->count--;
+    stream->idle = NULL;
+}
+
+struct stream *streams_take(struct streams *streams)
+{
+    struct stream *stream = streams->first;
+
+    while (stream != NULL && !stream->is_up)
+        stream = stream->next;
+    if (stream == NULL)
+        stream = streams->first;
+    if (stream != NULL)
+        streams_leave(stream);
+    return stream;
+}
+
+bool stream_is_worn(const struct stream *stream)
+{
+    return stream->posted.count > WORN || stream->peer_posted > WORN;
 }
 
 /* ---- the end ---- */
+
+static void end(struct stream *stream, int code)
+{
+    if (stream->ended == 0)
+        stream->ended = code;
+}
 
 /* In a thread: a message that cannot be cancelled ends when the system call that has it returns. */
 static void close_connection(struct job *job)
 {
     struct stream *stream = (struct stream *)((char *)job - offsetof(struct stream, job));
-    const struct buffer *rows[] = {stream->posted.first, stream->sending.first};
 
-    for (int i = 0; i < 2; i++) {
-        for (const struct buffer *buffer = rows[i]; buffer != NULL; buffer = buffer->next) {
-            while (zcrp_cancel(buffer->message) == ZCRP_ERROR_BUSY)
-                (void)usleep(CANCEL_AGAIN_US);
-        }
-    }
+    for (const struct buffer *buffer = stream->sending.first; buffer != NULL; buffer = buffer->next)
+        (void)zcrp_cancel(buffer->message); /* else the close would wait for it */
     while (zcrp_connection_close(stream->connection) == ZCRP_ERROR_BUSY)
-        (void)usleep(CANCEL_AGAIN_US);
+        (void)usleep(CLOSE_AGAIN_US);
 }
 
 static void destroy(struct turn *turn)
@@ -66,7 +170,7 @@ static void on_closed(struct job *job)
         buffer_destroy(buffer);
     while ((buffer = buffers_take(&stream->sending)) != NULL)
         buffer_destroy(buffer);
-    stream_counts.connections--;
+    counts.connections--;
     stream->turn.run = destroy;
     loop_soon(&stream->turn);
 }
@@ -75,29 +179,22 @@ static void close_tcp(struct stream *stream, bool is_reset)
 {
     if (stream->in.fd < 0 && stream->out.fd < 0)
         return;
-    stream_counts.open--;
-    stream_counts.reset += is_reset;
-    stream_counts.bytes_out += stream->bytes_out;
-    stream_counts.bytes_in += stream->bytes_in;
+    counts.open--;
+    counts.reset += is_reset;
+    counts.bytes_out += stream->bytes_out;
+    counts.bytes_in += stream->bytes_in;
     if (stream->is_socket && !is_reset)
         socket_complete(stream->in.fd);
     loop_close(&stream->in);
     loop_close(&stream->out);
 }
 
-bool stream_is_worn(const struct stream *stream)
-{
-    return stream->posted.count > WORN || stream->peer_posted > WORN;
-}
-
 int stream_take_back(struct stream *stream)
 {
-    int fd = stream->in.fd;
+    int fd = loop_release(&stream->in);
 
-    loop_leave(&stream->in);
     socket_complete(fd);
-    stream->in.fd = -1;
-    stream_counts.open--;
+    counts.open--;
     return fd;
 }
 
@@ -112,6 +209,8 @@ static void die(struct stream *stream, int code)
     if (stream->after != NULL)
         stream->after->before = stream->before;
     *(stream->before != NULL ? &stream->before->after : &all) = stream->after;
+    if (stream->idle != NULL)
+        streams_leave(stream);
     if (stream->dial != NULL)
         dial_cancel(stream->dial);
     stream->owner->on_dead(stream, was, code);
@@ -126,7 +225,7 @@ void stream_drop(struct stream *stream)
 
 void stream_accuse(struct stream *stream)
 {
-    char peer[64] = "the peer";
+    char peer[PEER_ROOM] = "the peer";
 
     if (stream->phase == STREAM_DEAD)
         return;
@@ -139,6 +238,7 @@ void stream_tick(int64_t now_ns)
 {
     struct stream *next;
 
+    dial_tick(now_ns);
     for (struct stream *stream = all; stream != NULL; stream = next) {
         next = stream->after;
         if (stream->phase == STREAM_REFUSED && now_ns - stream->since_ns > refused_ns)
@@ -165,8 +265,7 @@ static bool send_copy(struct stream *stream, const void *bytes, size_t size)
 {
     int code = zcrp_send_copy(stream->sender, bytes, size);
 
-    if (code != 0 && stream->ended == 0)
-        stream->ended = code;
+    end(stream, code);
     if (code != 0)
         loop_soon(&stream->turn);
     return code == 0;
@@ -260,7 +359,7 @@ static void post(struct stream *stream)
         int code = zcrp_submit(stream->receiver, buffer->message, STREAM_BYTES);
         if (code != 0) {
             buffer_destroy(buffer);
-            stream->ended = code;
+            end(stream, code);
             return;
         }
         buffers_add(&stream->posted, buffer);
@@ -282,13 +381,11 @@ static void end_output(struct stream *stream)
 static bool write_out(struct stream *stream, struct buffer *buffer)
 {
     int fd = stream->is_socket ? stream->in.fd : stream->out.fd;
-    const char *bytes = (const char *)buffer->message->buffer;
 
     while (buffer->done < buffer->message->length) {
         size_t left = (size_t)buffer->message->length - buffer->done;
-        ssize_t count = !stream->is_writable ? 0
-                        : !stream->is_socket ? write(fd, bytes + buffer->done, left)
-                                             : send(fd, bytes + buffer->done, left, MSG_NOSIGNAL);
+        ssize_t count =
+            stream->is_writable ? write(fd, buffer->message->buffer + buffer->done, left) : 0;
 
         if (count < 0 && errno == EINTR)
             continue;
@@ -321,16 +418,22 @@ static bool hear(struct stream *stream, struct buffer *buffer)
     return stream->phase != STREAM_DEAD;
 }
 
+/* Has the first one ended? *code: how. */
+static bool has_ended(const struct buffers *buffers, int *code)
+{
+    *code = buffers->first != NULL ? zcrp_error(buffers->first->message) : ZCRP_ERROR_BUSY;
+    return *code != ZCRP_ERROR_BUSY;
+}
+
 static void hear_all(struct stream *stream)
 {
-    struct buffer *buffer;
+    int code;
 
-    while ((buffer = stream->posted.first) != NULL && buffer->has_ended) {
-        if (buffer->code != 0) {
-            stream->ended = stream->ended != 0 ? stream->ended : buffer->code;
-            return;
-        }
-        if (!hear(stream, buffer))
+    while (has_ended(&stream->posted, &code)) {
+        struct buffer *buffer = stream->posted.first;
+
+        end(stream, code);
+        if (code != 0 || !hear(stream, buffer))
             return;
         bool is_large = buffer->message->length >= LARGE;
         buffer_destroy(buffers_take(&stream->posted));
@@ -343,12 +446,13 @@ static void hear_all(struct stream *stream)
 
 static void let_go_sent(struct stream *stream)
 {
-    while (stream->sending.first != NULL && stream->sending.first->has_ended) {
+    int code;
+
+    while (has_ended(&stream->sending, &code)) {
         struct buffer *buffer = buffers_take(&stream->sending);
 
         stream->sending_bytes -= buffer->done;
-        if (buffer->code != 0 && stream->ended == 0)
-            stream->ended = buffer->code;
+        end(stream, code);
         buffer_destroy(buffer);
     }
 }
@@ -396,8 +500,7 @@ static bool read_in(struct stream *stream)
     if (buffer == NULL)
         return false; /* one that is sent will be free */
     do {
-        count = !stream->is_socket ? read(stream->in.fd, buffer->message->buffer, room)
-                                   : recv(stream->in.fd, buffer->message->buffer, room, 0);
+        count = read(stream->in.fd, buffer->message->buffer, room);
     } while (count < 0 && errno == EINTR);
     if (count <= 0) {
         buffer_destroy(buffer);
@@ -412,7 +515,7 @@ static bool read_in(struct stream *stream)
     int code = zcrp_submit(stream->sender, buffer->message, (nlong)count);
     if (code != 0) {
         buffer_destroy(buffer);
-        stream->ended = stream->ended != 0 ? stream->ended : code;
+        end(stream, code);
         return false;
     }
     buffers_add(&stream->sending, buffer);
@@ -479,16 +582,12 @@ void stream_on_completion(const struct zcrp_completion *completion)
 
     if (stream->phase == STREAM_DEAD)
         return;
-    if (completion->kind == ZCRP_MESSAGE_ENDED) {
-        struct buffer *buffer = completion->message->context;
-
-        buffer->has_ended = true;
-        buffer->code = completion->code;
-    } else if (completion->kind == ZCRP_CONNECTION_UP && !stream->is_up) {
+    if (completion->kind == ZCRP_CONNECTION_UP && !stream->is_up) {
         stream->is_up = true;
-        stream->owner->on_up(stream);
-    } else if (completion->kind == ZCRP_CONNECTION_ENDED && stream->ended == 0) {
-        stream->ended = completion->code;
+        if (stream->owner->on_up != NULL)
+            stream->owner->on_up(stream);
+    } else if (completion->kind == ZCRP_CONNECTION_ENDED) {
+        end(stream, completion->code);
     }
     loop_soon(&stream->turn);
 }
@@ -520,9 +619,21 @@ struct stream *stream_create(struct zcrp_connection *connection, const struct st
     if (all != NULL)
         all->before = stream;
     all = stream;
-    stream_counts.connections++;
+    counts.connections++;
     post(stream);
     return stream;
+}
+
+struct stream *stream_connect(const struct address *to, const struct zcrp_options *zcrp,
+                              const struct stream_owner *owner, const char **why)
+{
+    struct zcrp_connection *connection;
+    char port[PORT_ROOM];
+
+    (void)snprintf(port, sizeof(port), "%u", (unsigned)to->port);
+    int code = zcrp_connect(&connection, to->host, port, zcrp, 0);
+    *why = code != 0 ? zcrp_explain(code) : "no memory";
+    return code == 0 ? stream_create(connection, owner) : NULL;
 }
 
 /* Begins to poll the descriptors, which do not block. */
@@ -537,46 +648,57 @@ static void attach(struct stream *stream, int in, int out)
     stream->has_hung_up = false;
     stream->sent_end = stream->sent_done = stream->has_peer_end = stream->has_peer_done = false;
     stream->bytes_in = stream->bytes_out = 0;
-    stream_counts.open++;
+    counts.open++;
     if (in == out)
         socket_prepare(in);
     /* EPERM: a regular file, always ready. */
     if ((!loop_watch(&stream->in, both) && errno != EPERM) ||
         (in != out && !loop_watch(&stream->out, EPOLLOUT | EPOLLET) && errno != EPERM))
-        stream->ended = ZCRP_ERROR_SYSTEM;
+        end(stream, ZCRP_ERROR_SYSTEM);
     loop_soon(&stream->turn);
 }
 
 void stream_open(struct stream *stream, const struct control *control, int in, int out)
 {
-    stream_counts.streams++;
+    counts.streams++;
     stream->phase = STREAM_ASKED;
     (void)stream_say(stream, control);
     attach(stream, in, out);
-}
-
-void stream_asked(struct stream *stream)
-{
-    stream_counts.streams++;
-    stream->phase = STREAM_ASKING;
-}
-
-void stream_accept(struct stream *stream, int fd)
-{
-    const struct control fine = {.kind = CONTROL_FINE};
-
-    stream->phase = STREAM_RUNNING;
-    (void)stream_say(stream, &fine);
-    attach(stream, fd, fd);
 }
 
 void stream_refuse(struct stream *stream, enum refusal reason, const char *text)
 {
     struct control refused = control_make(CONTROL_REFUSED, (uint16_t)reason, 0, text);
 
-    stream_counts.refused++;
+    counts.streams += stream->phase == STREAM_IDLE;
+    counts.refused++;
     stream->phase = STREAM_REFUSED;
     stream->since_ns = clock_now_ns();
     (void)stream_say(stream, &refused);
     loop_soon(&stream->turn);
+}
+
+static void on_dialed(void *context, int fd, enum refusal reason, const char *text)
+{
+    struct stream *stream = context;
+
+    stream->dial = NULL;
+    stream->owner->on_dialed(stream, fd < 0 ? text : NULL);
+    if (fd < 0) {
+        stream_refuse(stream, reason, text);
+        return;
+    }
+    stream->phase = STREAM_RUNNING;
+    (void)stream_say(stream, &(struct control){.kind = CONTROL_FINE});
+    attach(stream, fd, fd);
+}
+
+void stream_dial(struct stream *stream, const char *host, uint16_t port)
+{
+    (void)snprintf(stream->name, sizeof(stream->name), "%s:%u", host, (unsigned)port);
+    counts.streams++;
+    stream->phase = STREAM_ASKING;
+    stream->dial = dial_start(host, port, on_dialed, stream);
+    if (stream->dial == NULL)
+        stream_refuse(stream, REFUSAL_FAILED, "no memory");
 }

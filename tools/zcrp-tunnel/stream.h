@@ -15,6 +15,7 @@
 #include "buffers.h"
 #include "control.h"
 #include "loop.h"
+#include "spec.h"
 
 enum { CREDIT_LEAST = 4, LARGE = STREAM_BYTES / 2, NAME_ROOM = 320 };
 
@@ -30,18 +31,26 @@ enum stream_phase {
 
 struct stream;
 
-/* What the end that has the connection does. None of them may be NULL. */
+/* What the end that has the connection does. on_up and on_dialed may be NULL. */
 struct stream_owner {
     /* A control message of another kind than DONE, where no data may come; also FINE, when the
      * stream runs already. A peer that may not say that has to be dropped (stream_accuse). */
     void (*on_control)(struct stream *stream, const struct control *control);
-    /* The peer was found: *stream is up. */
-    void (*on_up)(struct stream *stream);
     /* The stream is over, and the connection may carry another. */
     void (*on_idle)(struct stream *stream);
     /* The stream is reset, if there is one, and the connection gone: why, as zcrp_strerror knows
      * it, or 0 if this end wanted it. `was` is the phase before. */
     void (*on_dead)(struct stream *stream, enum stream_phase was, int code);
+    /* The peer was found: *stream is up. */
+    void (*on_up)(struct stream *stream);
+    /* The target is connected (NULL), or not, and why. */
+    void (*on_dialed)(struct stream *stream, const char *why_not);
+};
+
+/* Idle streams. All zero is none. */
+struct streams {
+    struct stream *first;
+    unsigned count;
 };
 
 struct stream {
@@ -68,27 +77,39 @@ struct stream {
     struct turn turn;
     struct job job;
     struct stream *before, *after; /* of all */
+    struct streams *idle;          /* that it is one of; NULL: none */
+    struct stream *next;           /* of these */
+    struct dial *dial;             /* the way to its target; NULL: none */
+    int64_t since_ns;              /* that it is REFUSED */
 
     /* The owner's. */
     int role;
+    uint16_t number; /* of the forward that it is for */
     void *context;
-    struct dial *dial;   /* the way to its target; NULL: none */
-    struct stream *next; /* in a list */
-    int64_t since_ns;    /* that it is REFUSED */
 };
 
-struct stream_counts {
-    uint64_t streams, refused, reset; /* since the start: opened, of these refused or reset */
-    uint64_t bytes_out, bytes_in;     /* of TCP streams that are over */
-    unsigned open, connections;       /* now */
+/* What the command line says of all streams. */
+struct stream_settings {
+    uint64_t window, memory; /* bytes in flight of a stream, each way; buffers of all streams */
+    int64_t silence_ns;
+    bool is_verbose;
 };
-extern struct stream_counts stream_counts;
 
-/* The most bytes in flight each way of a stream. Before the first stream. */
-void stream_window(uint64_t bytes);
+/* Before the first stream. What connections need. Raises the limit of descriptors. */
+struct zcrp_options stream_setup(const struct stream_settings *settings, struct zcrp_keys *keys);
 
 /* Takes over the connection, and posts buffers. NULL: it could not, and closes the connection. */
 struct stream *stream_create(struct zcrp_connection *connection, const struct stream_owner *owner);
+
+/* The same with a connection to this address, for whose peer it does not wait. NULL, and why. */
+struct stream *stream_connect(const struct address *to, const struct zcrp_options *zcrp,
+                              const struct stream_owner *owner, const char **why);
+
+/* Puts it among these; takes one out, which is up if any is (NULL: there is none), or this one. One
+ * that dies takes itself out. */
+void streams_put(struct streams *streams, struct stream *stream);
+struct stream *streams_take(struct streams *streams);
+void streams_leave(struct stream *stream);
 
 /* Sends a control message. False: it could not; the stream is about to die. */
 bool stream_say(struct stream *stream, const struct control *control);
@@ -97,9 +118,9 @@ bool stream_say(struct stream *stream, const struct control *control);
  * which are one socket, or two others. They are the stream's from now on. */
 void stream_open(struct stream *stream, const struct control *control, int in, int out);
 
-/* The peer asks for one, and gets it, or not. */
-void stream_asked(struct stream *stream);
-void stream_accept(struct stream *stream, int fd);
+/* The peer asks for one on an idle connection: gets it once the target is connected, or does not.
+ */
+void stream_dial(struct stream *stream, const char *host, uint16_t port);
 void stream_refuse(struct stream *stream, enum refusal reason, const char *text);
 
 /* Have the ends of an idle connection posted so much for it that it is better closed? */
@@ -113,14 +134,15 @@ int stream_take_back(struct stream *stream);
 void stream_drop(struct stream *stream);
 void stream_accuse(struct stream *stream);
 
-/* A completion of its connection or a message. */
+/* With --verbose: complains of what has become of it. */
+void stream_note(const struct stream *stream, const char *what);
+
+/* What the loop calls: a completion of a connection or a message; now and then, to give up targets
+ * that do not answer, and connections on which a stream was refused, and whose peer does not close
+ * them; to print what was counted, on standard error; to drop all. */
 void stream_on_completion(const struct zcrp_completion *completion);
-
-/* To be called now and then: closes connections on which a stream was refused, and whose peer does
- * not. */
 void stream_tick(int64_t now_ns);
-
-/* Drops all. */
+void stream_tell_counts(void);
 void stream_drop_all(void);
 
 /* The next one after `stream` of all; NULL: the first. */

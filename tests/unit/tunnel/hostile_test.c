@@ -35,12 +35,11 @@ static void setup(void)
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, key, sizeof(key) - 1), sizeof(key) - 1);
     (void)close(fd);
-    options = (struct options){.window = 1 << 20,
-                               .memory = 1 << 24,
-                               .warm = 2,
-                               .silence_ns = 10 * second_ns,
-                               .keys = key_file,
-                               .serves = true};
+    options = (struct options){
+        .streams = {.window = 1 << 20, .memory = 1 << 24, .silence_ns = 10 * second_ns},
+        .warm = 2,
+        .keys = key_file,
+        .serves = true};
     strcpy(options.serve.host, "127.0.0.1");
 }
 
@@ -82,8 +81,6 @@ static void run_end(int (*run)(void))
     if (end != 0)
         return;
     (void)freopen("/dev/null", "w", stdout);
-    stream_window(options.window);
-    buffers_limit(options.memory);
     _exit(run());
 }
 

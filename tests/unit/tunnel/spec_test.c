@@ -1,12 +1,9 @@
 #include "zcrp-tunnel/spec.h"
 
 #include "../../support/suite.h"
-#include "common/complain.h"
 
 #include <stdio.h>
 #include <string.h>
-
-FIXTURE(complain_silently, NULL)
 
 static const struct {
     const char *text, *bind, *target; /* NULL: it is none */
@@ -37,7 +34,7 @@ static const struct {
 TEST(spec_forward__table, .rows = ROWS(forwards))
 {
     struct forward forward = {0};
-    int code = spec_forward(&forward, forwards[_i].text, "-L");
+    int code = spec_forward(&forward, forwards[_i].text);
 
     ck_assert_int_eq(code, forwards[_i].bind != NULL ? 0 : -1);
     if (code != 0)
@@ -56,9 +53,9 @@ TEST(spec__long_names)
 
     for (int length = HOST_ROOM - 2; length <= HOST_ROOM + 1; length++) {
         (void)snprintf(text, sizeof(text), "80:%0*d:80", length, 0);
-        ck_assert_int_eq(spec_forward(&forward, text, "-L"), length < HOST_ROOM ? 0 : -1);
+        ck_assert_int_eq(spec_forward(&forward, text), length < HOST_ROOM ? 0 : -1);
         (void)snprintf(text, sizeof(text), "[%0*d]", length, 0);
-        ck_assert_int_eq(spec_address(&address, text, "--serve", 1), length < HOST_ROOM ? 0 : -1);
+        ck_assert_int_eq(spec_address(&address, text, 1), length < HOST_ROOM ? 0 : -1);
     }
 }
 
@@ -75,7 +72,7 @@ static const struct {
 TEST(spec_address__table, .rows = ROWS(addresses))
 {
     struct address address = {0};
-    int code = spec_address(&address, addresses[_i].text, "--serve", addresses[_i].usual);
+    int code = spec_address(&address, addresses[_i].text, addresses[_i].usual);
 
     ck_assert_int_eq(code, addresses[_i].host != NULL ? 0 : -1);
     if (code != 0)
@@ -88,28 +85,28 @@ static const struct {
     const char *rule, *host;
     uint16_t port;
     bool allows;
-} rules[] = {
+} rows[] = {
     {"host:80", "host", 80, true},   {"host:80", "HOST", 80, true}, {"host:80", "host", 81, false},
     {"host:80", "host.", 80, false}, {"host:80", "hos", 80, false}, {"host:*", "host", 9, true},
     {"host:*", "other", 9, false},   {"*:80", "any", 80, true},     {"*:80", "any", 81, false},
     {"*:*", "any", 1, true},         {"[::1]:80", "::1", 80, true},
 };
 
-TEST(spec_allows__table, .rows = ROWS(rules))
+TEST(spec_allows__table, .rows = ROWS(rows))
 {
-    struct address rule;
+    static struct rules one = {.count = 1}, none;
 
-    ck_assert_int_eq(spec_rule(&rule, rules[_i].rule, "--allow"), 0);
-    ck_assert_int_eq(spec_allows(&rule, 1, rules[_i].host, rules[_i].port), rules[_i].allows);
-    ck_assert(!spec_allows(&rule, 0, rules[_i].host, rules[_i].port));
+    ck_assert_int_eq(spec_rule(&one.of[0], rows[_i].rule), 0);
+    ck_assert_int_eq(spec_allows(&one, rows[_i].host, rows[_i].port), rows[_i].allows);
+    ck_assert(!spec_allows(&none, rows[_i].host, rows[_i].port));
 }
 
 TEST(spec_rule__refuses)
 {
     struct address rule;
 
-    ck_assert_int_eq(spec_rule(&rule, "host", "--allow"), -1);
-    ck_assert_int_eq(spec_rule(&rule, "host:0", "--allow"), -1);
-    ck_assert_int_eq(spec_rule(&rule, ":80", "--allow"), -1);
-    ck_assert_int_eq(spec_rule(&rule, "80", "--allow"), -1);
+    ck_assert_int_eq(spec_rule(&rule, "host"), -1);
+    ck_assert_int_eq(spec_rule(&rule, "host:0"), -1);
+    ck_assert_int_eq(spec_rule(&rule, ":80"), -1);
+    ck_assert_int_eq(spec_rule(&rule, "80"), -1);
 }

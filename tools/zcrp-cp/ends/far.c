@@ -67,10 +67,8 @@ static enum line_end serve_near(struct far *far)
 int far_run(void)
 {
     static struct far far;
-    static char name[] = "zcrp-cp (far end)";
     int status = STATUS_BROKEN;
 
-    program_invocation_short_name = name; /* its complaints come out beside the near end's */
     if (meeting_hear(&far.meeting, &program_of_copies) != 0)
         return STATUS_USAGE;
     if (crew_init(&far.crew) != 0) {

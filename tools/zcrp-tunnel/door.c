@@ -1,0 +1,237 @@
+#include "door.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/complain.h"
+#include "control.h"
+#include "sockets.h"
+
+enum { BACKLOG = 4096, ACCEPTS_AT_ONCE = 64 };
+
+/* ---- SOCKS clients ---- */
+
+enum {
+    VERSION = 5,
+    CONNECT = 1,
+    IPV4 = 1,
+    NAME = 3,
+    IPV6 = 4,
+    HEAD = 5, /* of a request: up to the first byte of the address */
+    NOT_SUPPORTED = 7,
+    NO_SUCH_ADDRESS = 8,
+    NO_METHOD = 0xFF,
+    ROOM = HEAD + 255 + 2,
+};
+
+static const int64_t socks_ns = 10000000000;
+
+struct client {
+    struct watch watch;
+    struct client *next;
+    struct door *door;
+    int64_t since_ns;
+    bool is_greeted;
+};
+
+static struct client *clients;
+
+void door_answer_socks(int fd, uint8_t code)
+{
+    const uint8_t answer[] = {VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0};
+
+    (void)!send(fd, answer, sizeof(answer), MSG_NOSIGNAL); /* a new socket has room */
+    if (code != 0)
+        (void)close(fd);
+}
+
+/* How many bytes a greeting or a request has, as far as the first `have` bytes tell. */
+static size_t size_of(bool is_request, const uint8_t *bytes, size_t have)
+{
+    if (!is_request)
+        return have < 2 ? 2 : 2 + (size_t)bytes[1];
+    return have < HEAD        ? HEAD
+           : bytes[3] == IPV4 ? HEAD + 3 + 2
+           : bytes[3] == IPV6 ? HEAD + 15 + 2
+           : bytes[3] == NAME ? HEAD + (size_t)bytes[4] + 2
+                              : HEAD;
+}
+
+/* "5, count, methods": without a password is one of them. */
+static void greet(struct client *client, const uint8_t *bytes)
+{
+    client->is_greeted = memchr(bytes + 2, 0, bytes[1]) != NULL;
+    const uint8_t answer[] = {VERSION, client->is_greeted ? 0 : NO_METHOD};
+
+    (void)!send(client->watch.fd, answer, sizeof(answer), MSG_NOSIGNAL);
+    if (!client->is_greeted)
+        loop_close(&client->watch);
+}
+
+/* "5, command, 0, kind, address, port". A name that is none would be against the tunnel's rules. */
+static void hear_request(struct client *client, const uint8_t *bytes, size_t size)
+{
+    char host[HOST_ROOM] = "";
+    bool is_address = bytes[3] == IPV4 || bytes[3] == IPV6;
+    uint16_t port = (uint16_t)(bytes[size - 2] << 8 | bytes[size - 1]);
+    int fd = loop_release(&client->watch);
+
+    if (bytes[3] == NAME)
+        memcpy(host, bytes + HEAD, bytes[4]);
+    else if (is_address)
+        (void)inet_ntop(bytes[3] == IPV4 ? AF_INET : AF_INET6, bytes + HEAD - 1, host,
+                        sizeof(host));
+    bool is_name = host[0] != '\0' && port != 0;
+    for (const char *c = host; *c != '\0'; c++)
+        is_name = is_name && *c > ' ' && *c <= '~';
+    if (bytes[1] != CONNECT)
+        door_answer_socks(fd, NOT_SUPPORTED);
+    else if (!is_address && bytes[3] != NAME)
+        door_answer_socks(fd, NO_SUCH_ADDRESS);
+    else if (!is_name)
+        door_answer_socks(fd, REFUSAL_HOST);
+    else
+        client->door->on_client(client->door, fd, host, port);
+}
+
+/* Takes what it says when that is complete. */
+static void on_socks(struct watch *watch, uint32_t events)
+{
+    struct client *client = (struct client *)((char *)watch - offsetof(struct client, watch));
+    uint8_t bytes[ROOM];
+
+    (void)events;
+    while (watch->fd >= 0) {
+        ssize_t have = recv(watch->fd, bytes, sizeof(bytes), MSG_PEEK);
+
+        if (have < 0 && errno == EAGAIN)
+            return;
+        if (have <= 0 || bytes[0] != VERSION) {
+            loop_close(watch);
+            return;
+        }
+        size_t size = size_of(client->is_greeted, bytes, (size_t)have);
+        if ((size_t)have < size)
+            return;
+        (void)!recv(watch->fd, bytes, size, 0);
+        if (client->is_greeted)
+            hear_request(client, bytes, size);
+        else
+            greet(client, bytes);
+    }
+}
+
+static void hear_socks(struct door *door, int fd)
+{
+    struct client *client = calloc(1, sizeof(*client));
+
+    if (client == NULL) {
+        (void)close(fd);
+        return;
+    }
+    *client = (struct client){
+        .watch = {fd, on_socks}, .next = clients, .door = door, .since_ns = clock_now_ns()};
+    clients = client;
+    if (!loop_watch(&client->watch, EPOLLIN | EPOLLET))
+        loop_close(&client->watch);
+}
+
+void door_tick(int64_t now_ns)
+{
+    struct client *client;
+
+    for (struct client **place = &clients; (client = *place) != NULL;) {
+        if (now_ns - client->since_ns > socks_ns)
+            loop_close(&client->watch);
+        if (client->watch.fd < 0) {
+            *place = client->next;
+            free(client);
+        } else {
+            place = &client->next;
+        }
+    }
+}
+
+/* ---- doors ---- */
+
+static void on_clients(struct watch *watch, uint32_t events)
+{
+    struct door *door = (struct door *)((char *)watch - offsetof(struct door, watch));
+
+    (void)events;
+    for (int i = 0; i < ACCEPTS_AT_ONCE && door->is_started; i++) {
+        int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+            (void)complain("cannot accept a client: %s", strerror(errno));
+            door_stop(door);
+        }
+        if (fd < 0)
+            return;
+        if (door->is_socks)
+            hear_socks(door, fd);
+        else
+            door->on_client(door, fd, "", 0);
+    }
+}
+
+struct door *door_open(const struct address *bind_to, const char **why)
+{
+    bool is_default = bind_to->host[0] == '\0' || strcmp(bind_to->host, "localhost") == 0;
+    const char *host = is_default ? "127.0.0.1" : bind_to->host;
+    struct door *door = calloc(1, sizeof(*door));
+    struct sockaddr_in6 bound; /* its port is where IPv4's is, too */
+    socklen_t size = sizeof(bound);
+    struct addrinfo *found = NULL;
+    const int on = 1;
+    int fd = -1;
+    int code = socket_resolve(&found, host[0] == '*' ? NULL : host, bind_to->port,
+                              AI_PASSIVE | AI_NUMERICHOST);
+
+    *why = door == NULL ? "no memory" : code != 0 ? gai_strerror(code) : NULL;
+    if (*why == NULL) {
+        fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+            bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
+            getsockname(fd, (struct sockaddr *)&bound, &size) != 0)
+            *why = strerror(errno);
+    }
+    if (code == 0)
+        freeaddrinfo(found);
+    if (*why != NULL) {
+        if (fd >= 0)
+            (void)close(fd);
+        free(door);
+        return NULL;
+    }
+    *door = (struct door){.watch = {fd, on_clients}, .port = ntohs(bound.sin6_port)};
+    return door;
+}
+
+void door_close(struct door *door)
+{
+    if (door != NULL)
+        loop_close(&door->watch);
+    free(door);
+}
+
+void door_start(struct door *door)
+{
+    door->is_started = true;
+    if (!loop_watch(&door->watch, EPOLLIN))
+        (void)complain("cannot poll: %s", strerror(errno));
+}
+
+void door_stop(struct door *door)
+{
+    door->is_started = false;
+    loop_leave(&door->watch);
+}
