@@ -1,10 +1,15 @@
-/* Switches of the environment, read as the library reads them. */
+/* What the environment gives a process: switches, read as the library reads them, and descriptors.
+ */
 #ifndef COMMON_ENVIRONMENT_H
 #define COMMON_ENVIRONMENT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Is the variable set, and neither empty nor 0? Never in a program with another user's rights. */
 bool environment_is_set(const char *variable);
+
+/* Raises the soft limit of descriptors to the hard one, and returns it. 0: it cannot be known. */
+uint64_t environment_descriptors(void);
 
 #endif

@@ -1,7 +1,6 @@
 #include "loop.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,7 +10,7 @@
 #include "common/clock.h"
 #include "common/complain.h"
 
-enum { EVENTS = 256, TAKEN = 64, TAKES = 16, TICK_MS = 250, THREADS_MOST = 64, SIGNALLED = 128 };
+enum { EVENTS = 256, TAKEN = 64, TAKES = 16, TICK_MS = 250, SIGNALLED = 128 };
 
 static const int64_t tick_ns = (int64_t)TICK_MS * 1000000, finish_ns = 2000000000;
 
@@ -32,70 +31,46 @@ static volatile sig_atomic_t ending_signal, usr1_came;
 /* ---- jobs ---- */
 
 static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t came;
-    struct job *first, **last; /* that wait for a thread */
-    struct job *done;
-    int threads, idle;
-    int unfinished; /* the loop's alone */
-} jobs = {.lock = PTHREAD_MUTEX_INITIALIZER, .came = PTHREAD_COND_INITIALIZER};
+    struct crew crew;
+    struct crew_job *done; /* under its lock */
+    int unfinished;
+} jobs;
 
-static void *work(void *context)
+static void work(struct crew_job *crew_job)
+{
+    struct job *job = (struct job *)((char *)crew_job - offsetof(struct job, crew));
+
+    job->work(job);
+}
+
+static void on_done(struct crew_job *job)
 {
     const uint64_t one = 1;
 
-    pthread_mutex_lock(&jobs.lock);
-    for (;;) {
-        jobs.idle++;
-        while (jobs.first == NULL)
-            pthread_cond_wait(&jobs.came, &jobs.lock);
-        jobs.idle--;
-        struct job *job = jobs.first;
-        jobs.first = job->next;
-        if (jobs.first == NULL)
-            jobs.last = &jobs.first;
-        pthread_mutex_unlock(&jobs.lock);
-        job->work(job);
-        pthread_mutex_lock(&jobs.lock);
-        job->next = jobs.done;
-        jobs.done = job;
-        (void)!write(loop.finished.fd, &one, sizeof(one));
-    }
-    return context;
+    job->next = jobs.done;
+    jobs.done = job;
+    (void)!write(loop.finished.fd, &one, sizeof(one));
 }
 
 void loop_job(struct job *job)
 {
-    pthread_t thread;
-
-    job->next = NULL;
+    job->crew.work = work;
     jobs.unfinished++;
-    pthread_mutex_lock(&jobs.lock);
-    if (jobs.first == NULL)
-        jobs.last = &jobs.first;
-    *jobs.last = job;
-    jobs.last = &job->next;
-    if (jobs.idle == 0 && jobs.threads < THREADS_MOST &&
-        pthread_create(&thread, NULL, work, NULL) == 0) {
-        (void)pthread_detach(thread);
-        jobs.threads++;
-    }
-    pthread_cond_signal(&jobs.came);
-    pthread_mutex_unlock(&jobs.lock);
+    crew_add(&jobs.crew, &job->crew);
 }
 
 static void finish_jobs(void)
 {
-    pthread_mutex_lock(&jobs.lock);
-    struct job *job = jobs.done;
+    pthread_mutex_lock(&jobs.crew.lock);
+    struct crew_job *job = jobs.done;
     jobs.done = NULL;
-    pthread_mutex_unlock(&jobs.lock);
+    pthread_mutex_unlock(&jobs.crew.lock);
     while (job != NULL) {
-        struct job *next = job->next;
+        struct job *finished = (struct job *)((char *)job - offsetof(struct job, crew));
 
+        job = job->next;
         jobs.unfinished--;
-        job->finish(job);
-        job = next;
+        finished->finish(finished);
     }
 }
 
@@ -155,6 +130,9 @@ int loop_open(const struct loop_calls *calls)
     catch_signals();
     loop.epoll = epoll_create1(EPOLL_CLOEXEC);
     loop.finished = (struct watch){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), on_finished};
+    if (crew_init(&jobs.crew, "zcrp-tunnel job", CREW_THREADS_MOST) != 0)
+        return complain("cannot start threads: %s", strerror(errno));
+    jobs.crew.on_done = on_done;
     int code = zcrp_queue_open(&loop.queue);
     if (code == 0)
         loop.completions = (struct watch){zcrp_queue_descriptor(loop.queue), on_completions};

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/crew.h"
 #include "zcrp.h"
 
 /* A descriptor that is polled. */
@@ -23,7 +24,7 @@ struct turn {
 /* What may take long, and runs in a thread of its own: `work` there, then `finish` in the loop, at
  * the end of a round, when nothing refers to what it may free. */
 struct job {
-    struct job *next;
+    struct crew_job crew;
     void (*work)(struct job *job);
     void (*finish)(struct job *job);
 };

@@ -131,7 +131,7 @@ TEST(far__amid_those_without_the_key, .rows = 2)
     if (no_fork != NULL && strcmp(no_fork, "no") == 0)
         return; /* the far end would be a fork of a process with threads */
     start_far(_i == 0 ? "1" : "0");
-    ck_assert_int_eq(crew_init(&crew), 0);
+    ck_assert_int_eq(crew_init(&crew, "zcrp-cp crew", CREW_THREADS), 0);
     meeting_make(&other, 0);
     for (int i = 0; i < 2; i++)
         ck_assert_int_ne(

@@ -389,9 +389,9 @@ TEST(mapping__a_fault_elsewhere_ends_the_process, .signal = SIGBUS)
     ck_assert_int_eq(raise(SIGBUS), 0);
 }
 
-/* ---- crew ---- */
+/* ---- tasks ---- */
 
-TEST(crew__hashes_of_leaves)
+TEST(task__hashes_of_leaves)
 {
     static uint8_t memory[1000];
     uint8_t hashes[3 * HASH_BYTES], hash[HASH_BYTES];
@@ -400,24 +400,24 @@ TEST(crew__hashes_of_leaves)
 
     for (size_t i = 0; i < sizeof(memory); i++)
         memory[i] = (uint8_t)i;
-    ck_assert_int_eq(crew_init(&crew), 0);
-    crew_add(&crew, &task);
-    crew_wait(&crew, &task);
+    ck_assert_int_eq(crew_init(&crew, "zcrp-cp crew", CREW_THREADS), 0);
+    task_start(&crew, &task);
+    crew_wait(&crew, &task.job);
     crew_fini(&crew);
-    crew_hash(memory, 400, hash);
+    task_hash(memory, 400, hash);
     ck_assert_mem_eq(hashes, hash, HASH_BYTES);
-    crew_hash(memory + 800, 200, hash);
+    task_hash(memory + 800, 200, hash);
     ck_assert_mem_eq(hashes + 2 * HASH_BYTES, hash, HASH_BYTES);
 }
 
 /* XXH3-128 of nothing, from its specification: another library's hash is another protocol. */
-TEST(crew_hash__is_xxh3)
+TEST(task_hash__is_xxh3)
 {
     static const uint8_t nothing[HASH_BYTES] = {0x99, 0xaa, 0x06, 0xd3, 0x01, 0x47, 0x98, 0xd8,
                                                 0x60, 0x01, 0xc3, 0x24, 0x46, 0x8d, 0x49, 0x7f};
     uint8_t hash[HASH_BYTES];
 
-    crew_hash("", 0, hash);
+    task_hash("", 0, hash);
     ck_assert_mem_eq(hash, nothing, HASH_BYTES);
 }
 

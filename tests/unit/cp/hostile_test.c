@@ -119,7 +119,7 @@ static void setup(void)
     write_file("outside/victim", secret);
     inside = open(path_of("inside"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ck_assert_int_ge(inside, 0);
-    ck_assert_int_eq(crew_init(&crew), 0);
+    ck_assert_int_eq(crew_init(&crew, "zcrp-cp crew", CREW_THREADS), 0);
     connect_ends();
 }
 
@@ -170,7 +170,7 @@ static void answer_hashes(void)
     struct record record = {.kind = RECORD_DIGESTS};
     uint8_t hash[HASH_BYTES];
 
-    crew_hash(content().bytes, content().length, hash);
+    task_hash(content().bytes, content().length, hash);
     record.digests.hashes = (struct text){(const char *)hash, sizeof(hash)};
     answer_records(&record, 1);
 }
@@ -182,7 +182,7 @@ static void answer_pack(int count)
     for (int i = 0; i < count; i++) {
         records[i] = (struct record){.kind = RECORD_PACKED};
         records[i].packed.content = content();
-        crew_hash(content().bytes, content().length, records[i].packed.hash);
+        task_hash(content().bytes, content().length, records[i].packed.hash);
         records[i].packed.hash[0] ^= script.damages;
     }
     answer_records(records, count);
@@ -194,7 +194,7 @@ static void answer_report(void)
 
     for (int i = 0; i < script.pending; i++) {
         records[i] = (struct record){.kind = RECORD_BLOCK};
-        crew_hash(zeros, script.lengths[i], records[i].block.hash);
+        task_hash(zeros, script.lengths[i], records[i].block.hash);
         records[i].block.hash[0] ^= script.damages;
     }
     answer_records(records, script.pending);

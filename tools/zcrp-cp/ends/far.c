@@ -71,7 +71,7 @@ int far_run(void)
 
     if (meeting_hear(&far.meeting, &program_of_copies) != 0)
         return STATUS_USAGE;
-    if (crew_init(&far.crew) != 0) {
+    if (crew_init(&far.crew, "zcrp-cp crew", CREW_THREADS) != 0) {
         (void)complain("cannot start threads: %s", strerror(errno));
         return STATUS_BROKEN;
     }

@@ -268,7 +268,7 @@ int near_run(const struct options *options, int count, char **words)
         progress_start(&near.progress);
         catch_signals();
         bool is_open = open_here(&near) == 0;
-        if (is_open && crew_init(&near.crew) != 0)
+        if (is_open && crew_init(&near.crew, "zcrp-cp crew", CREW_THREADS) != 0)
             status = complain("cannot start threads: %s", strerror(errno)) + 1 + STATUS_BROKEN;
         else if (is_open && reach_far(&near) == 0)
             status = copy(&near);

@@ -254,7 +254,7 @@ static int take_packed(struct copy_target *target, struct wanted *wanted,
 
     if (record->packed.error.length > 0)
         return target_fail(target, wanted, record->packed.error);
-    crew_hash(record->packed.content.bytes, record->packed.content.length, hash);
+    task_hash(record->packed.content.bytes, record->packed.content.length, hash);
     if (record->packed.content.length == wanted->entry.size &&
         memcmp(hash, record->packed.hash, HASH_BYTES) == 0) {
         progress_moved(target->progress, wanted->entry.size);
@@ -339,7 +339,7 @@ static int request(struct copy_target *target, struct incoming *incoming, uint8_
             return ZCRP_ERROR_MEMORY;
         awaited->hash = task_of_hash(incoming->mapping.memory + part.start, length, LEAF_BYTES,
                                      awaited->digests);
-        crew_add(target->awaiting.crew, &awaited->hash);
+        task_start(target->awaiting.crew, &awaited->hash);
     }
     record.part.file = incoming->wanted->number;
     record.part.offset = part.start;
@@ -410,7 +410,7 @@ static int on_hashes(struct copy_target *target, struct awaited *awaited)
     if (!record_decode(&reader, &record) || record.kind != RECORD_DIGESTS ||
         (record.digests.error.length == 0 && record.digests.hashes.length != leaves * HASH_BYTES))
         return target_refuse();
-    crew_wait(target->awaiting.crew, &awaited->hash);
+    crew_wait(target->awaiting.crew, &awaited->hash.job);
     if (record.digests.error.length > 0)
         incoming_fail(awaited->incoming, record.digests.error);
     else
@@ -450,7 +450,7 @@ static int on_block(struct copy_target *target, struct awaited *awaited)
         awaited->hash = task_of_hash(awaited->incoming->mapping.memory + awaited->part.start,
                                      length, length, awaited->own);
         awaited->hash.lets_go = true;
-        crew_add(target->awaiting.crew, &awaited->hash);
+        task_start(target->awaiting.crew, &awaited->hash);
     }
     return 0;
 }
@@ -462,7 +462,7 @@ static void judge(struct copy_target *target, struct awaited *awaited, const str
 
     incoming->in_flight--;
     if (awaited->hash.memory != NULL)
-        crew_wait(target->awaiting.crew, &awaited->hash);
+        crew_wait(target->awaiting.crew, &awaited->hash.job);
     if (record->block.error.length > 0) {
         incoming_fail(incoming, record->block.error);
     } else if (awaited->kind == RECORD_CLOSE) {

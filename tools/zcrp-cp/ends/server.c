@@ -8,12 +8,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/complain.h"
+#include "common/environment.h"
 
 enum {
     DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
@@ -35,16 +35,11 @@ struct client {
 
 int server_clients(void)
 {
-    struct rlimit limit;
+    uint64_t most = environment_descriptors();
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    if (most < DESCRIPTORS_SPARE + 2 * SERVER_DESCRIPTORS)
         return 1;
-    limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
-        limit.rlim_cur < DESCRIPTORS_SPARE + 2 * SERVER_DESCRIPTORS)
-        return 1;
-    rlim_t most = (limit.rlim_cur - DESCRIPTORS_SPARE) / SERVER_DESCRIPTORS;
+    most = (most - DESCRIPTORS_SPARE) / SERVER_DESCRIPTORS;
     return most < SERVER_CLIENTS_MOST ? (int)most : SERVER_CLIENTS_MOST;
 }
 
@@ -116,7 +111,7 @@ static void *serve(void *context)
     struct session *session;
 
     (void)pthread_setname_np(pthread_self(), "zcrp-cp serve");
-    if (crew_init(&client->crew) == 0) {
+    if (crew_init(&client->crew, "zcrp-cp crew", CREW_THREADS) == 0) {
         if (session_hear(&client->line, rules, &session) == 0) {
             atomic_store(&client->is_heard, true);
             run(client, session);

@@ -274,7 +274,7 @@ static int answer_send(struct source *source, const struct record *record)
     row->opened = item->opened;
     row->opened->in_flight++;
     row->task = task_of_hash(slice, record->part.length, record->part.length, row->hash);
-    crew_add(source->crew, &row->task);
+    task_start(source->crew, &row->task);
     item->moved += record->part.length;
     progress_moved(source->progress, record->part.length);
     return outbox_send_slice(&source->answers, slice, record->part.length,
@@ -300,7 +300,7 @@ static void finish_rows(struct source *source)
 
         if (row->opened == NULL)
             continue;
-        crew_wait(source->crew, &row->task);
+        crew_wait(source->crew, &row->task.job);
         if (mapping_is_torn(&row->opened->mapping))
             (void)snprintf(row->error, sizeof(row->error), "it became shorter while it was copied");
         row->opened->in_flight--;
@@ -362,7 +362,7 @@ static bool put_packed(struct source *source, struct writer *writer, struct item
         record.packed.error = text_of(error);
     } else {
         record.packed.content = (struct text){(const char *)source->content, (size_t)item->size};
-        crew_hash(source->content, (size_t)item->size, record.packed.hash);
+        task_hash(source->content, (size_t)item->size, record.packed.hash);
         item->moved += item->size;
         progress_moved(source->progress, item->size);
     }
@@ -395,8 +395,8 @@ static int write_hashes(struct source *source, const struct record *request, str
         struct task task = task_of_hash(item->opened->mapping.memory + request->part.offset,
                                         request->part.length, LEAF_BYTES, source->digests);
 
-        crew_add(source->crew, &task);
-        crew_wait(source->crew, &task);
+        task_start(source->crew, &task);
+        crew_wait(source->crew, &task.job);
         record.digests.hashes = (struct text){(char *)source->digests, leaves * HASH_BYTES};
         if (mapping_is_torn(&item->opened->mapping))
             error = "it became shorter while it was copied";

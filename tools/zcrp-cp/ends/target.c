@@ -111,9 +111,9 @@ struct awaited *awaiting_at(struct awaiting *awaiting, unsigned i)
 static void clear(struct awaiting *awaiting, struct awaited *awaited)
 {
     if (awaited->touch.memory != NULL)
-        crew_wait(awaiting->crew, &awaited->touch);
+        crew_wait(awaiting->crew, &awaited->touch.job);
     if (awaited->hash.memory != NULL)
-        crew_wait(awaiting->crew, &awaited->hash);
+        crew_wait(awaiting->crew, &awaited->hash.job);
     if (awaited->message != NULL && awaited->message->message_size == PACK_ROOM &&
         awaiting->spare_count < AWAITED_SPARE)
         awaiting->spare[awaiting->spare_count++] = awaited->message;
@@ -197,7 +197,7 @@ struct awaited *awaiting_add_slice(struct awaiting *awaiting, struct incoming *i
         .file = incoming->partial.takes_late ? incoming->partial.fd : 0,
         .offset = part.start,
     };
-    crew_add(awaiting->crew, &awaited->touch);
+    task_start(awaiting->crew, &awaited->touch);
     return awaited;
 }
 

@@ -106,9 +106,9 @@ bool mapping_is_torn(const struct mapping *mapping)
     return atomic_load(&mapping->torn);
 }
 
-/* ---- the crew ---- */
+/* ---- tasks ---- */
 
-void crew_hash(const void *bytes, size_t length, uint8_t hash[HASH_BYTES])
+void task_hash(const void *bytes, size_t length, uint8_t hash[HASH_BYTES])
 {
     XXH128_canonical_t canonical;
 
@@ -128,8 +128,9 @@ static void touch(const struct task *task)
                   MADV_POPULATE_WRITE);
 }
 
-static void run(const struct task *task)
+static void run(struct crew_job *job)
 {
+    const struct task *task = (const struct task *)((char *)job - offsetof(struct task, job));
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 
     if (task->leaf == 0)
@@ -137,7 +138,7 @@ static void run(const struct task *task)
     for (size_t at = 0, i = 0; task->leaf > 0 && at < task->bytes; at += task->leaf, i++) {
         size_t rest = task->bytes - at;
 
-        crew_hash(task->memory + at, rest < task->leaf ? rest : task->leaf,
+        task_hash(task->memory + at, rest < task->leaf ? rest : task->leaf,
                   task->hashes + i * HASH_BYTES);
     }
     /* The data stays in the file. To unmap it is a sixteenth of a copy's work, and would else be
@@ -146,79 +147,8 @@ static void run(const struct task *task)
         (void)madvise(task->memory, task->bytes, MADV_DONTNEED);
 }
 
-static void *work(void *context)
+void task_start(struct crew *crew, struct task *task)
 {
-    struct crew *crew = context;
-
-    (void)pthread_setname_np(pthread_self(), "zcrp-cp crew");
-    pthread_mutex_lock(&crew->lock);
-    while (!crew->is_over) {
-        struct task *task = crew->first;
-
-        if (task == NULL) {
-            pthread_cond_wait(&crew->added, &crew->lock);
-            continue;
-        }
-        crew->first = task->next;
-        if (crew->first == NULL)
-            crew->last = &crew->first;
-        pthread_mutex_unlock(&crew->lock);
-        run(task);
-        pthread_mutex_lock(&crew->lock);
-        task->is_done = true;
-        pthread_cond_broadcast(&crew->done);
-    }
-    pthread_mutex_unlock(&crew->lock);
-    return NULL;
-}
-
-int crew_init(struct crew *crew)
-{
-    *crew = (struct crew){.last = &crew->first};
-    (void)pthread_mutex_init(&crew->lock, NULL);
-    (void)pthread_cond_init(&crew->added, NULL);
-    (void)pthread_cond_init(&crew->done, NULL);
-    while (crew->thread_count < CREW_THREADS) {
-        int code = pthread_create(&crew->threads[crew->thread_count], NULL, work, crew);
-
-        if (code != 0) {
-            crew_fini(crew);
-            errno = code;
-            return -1;
-        }
-        crew->thread_count++;
-    }
-    return 0;
-}
-
-void crew_fini(struct crew *crew)
-{
-    pthread_mutex_lock(&crew->lock);
-    crew->is_over = true;
-    pthread_cond_broadcast(&crew->added);
-    pthread_mutex_unlock(&crew->lock);
-    for (int i = 0; i < crew->thread_count; i++)
-        (void)pthread_join(crew->threads[i], NULL);
-    (void)pthread_cond_destroy(&crew->done);
-    (void)pthread_cond_destroy(&crew->added);
-    (void)pthread_mutex_destroy(&crew->lock);
-}
-
-void crew_add(struct crew *crew, struct task *task)
-{
-    pthread_mutex_lock(&crew->lock);
-    task->is_done = false;
-    task->next = NULL;
-    *crew->last = task;
-    crew->last = &task->next;
-    pthread_cond_signal(&crew->added);
-    pthread_mutex_unlock(&crew->lock);
-}
-
-void crew_wait(struct crew *crew, struct task *task)
-{
-    pthread_mutex_lock(&crew->lock);
-    while (!task->is_done)
-        pthread_cond_wait(&crew->done, &crew->lock);
-    pthread_mutex_unlock(&crew->lock);
+    task->job.work = run;
+    crew_add(crew, &task->job);
 }
