@@ -8,6 +8,9 @@
 #include "tunnel.h"
 
 #define AT(field) offsetof(struct options, field)
+/* A value that is an address, or several. */
+#define PLACES(word, letter, where, shown, text, reader)                                           \
+    ARGUMENT(word, letter, OTHER, where, 0, 0, shown, text, .read = (reader), .wanted = (shown))
 
 /* NULL: there are too many, which it has complained of. */
 static struct forward *add_forward(struct options *options)
@@ -55,38 +58,26 @@ static int read_rule(void *place, const char *text)
     return ARGUMENT_COMPLAINED;
 }
 
-static int read_serve(void *place, const char *text)
-{
-    struct options *options = place;
-
-    options->serves = true;
-    return spec_address(&options->serve, text, PORT_OF_SERVERS);
-}
-
 static int read_far(void *place, const char *text)
 {
     return spec_address(place, text, PORT_OF_SERVERS);
 }
 
 static const struct argument_row rows[] = {
-    ARGUMENT("local", 'L', OTHER, 0, 0, 0, "[ADDRESS:]PORT:HOST:PORT",
-             "listen here; the far end connects to HOST:PORT", .read = read_local,
-             .wanted = "[ADDRESS:]PORT:HOST:PORT"),
-    ARGUMENT("remote", 'R', OTHER, 0, 0, 0, "[ADDRESS:]PORT:HOST:PORT",
-             "the far end listens; this end connects to HOST:PORT", .read = read_remote,
-             .wanted = "[ADDRESS:]PORT:HOST:PORT"),
-    ARGUMENT("socks", 'D', OTHER, 0, 0, 0, "[ADDRESS:]PORT",
-             "listen here for SOCKS5 clients, which say where they want to go", .read = read_socks,
-             .wanted = "[ADDRESS:]PORT"),
-    ARGUMENT("stdio", 'W', OTHER, AT(stdio), 0, 0, "HOST[:PORT]",
-             "one stream, from standard input and to standard output, through a standing far end",
-             .read = read_far, .wanted = "HOST[:PORT]"),
+    PLACES("local", 'L', 0, "[ADDRESS:]PORT:HOST:PORT",
+           "listen here; the far end connects to HOST:PORT", read_local),
+    PLACES("remote", 'R', 0, "[ADDRESS:]PORT:HOST:PORT",
+           "the far end listens; this end connects to HOST:PORT", read_remote),
+    PLACES("socks", 'D', 0, "[ADDRESS:]PORT",
+           "listen here for SOCKS5 clients, which say where they want to go", read_socks),
+    PLACES("stdio", 'W', AT(stdio), "HOST[:PORT]",
+           "one stream, from standard input and to standard output, through a standing far end",
+           read_far),
     ARGUMENT_HEADING("The far end:"),
     ARGUMENT("keys", 'k', TEXT, AT(keys), 0, 0, "FILE",
              "the key of a standing far end, made by zcrp-keys; without it, ssh starts one"),
-    ARGUMENT("serve", 0, OTHER, 0, 0, 0, "ADDRESS[:PORT]",
-             "be a standing far end (UDP port 6637); '*' is any address", .read = read_serve,
-             .wanted = "ADDRESS[:PORT]"),
+    PLACES("serve", 0, AT(serve), "ADDRESS[:PORT]",
+           "be a standing far end (UDP port 6637); '*' is any address", read_far),
     ARGUMENT("allow", 0, OTHER, AT(allowed), 0, 0, "HOST:PORT",
              "with --serve: clients may go there; either may be *", .read = read_rule,
              .wanted = "HOST:PORT, where either may be *"),
@@ -149,22 +140,23 @@ static int read_options(struct options *options, int argc, char **argv, const ch
 
 static int check(const struct options *options, const char *word)
 {
-    if (options->serves && options->keys == NULL)
+    bool serves = options->serve.host[0] != '\0', is_stdio = options->stdio.host[0] != '\0';
+
+    if (serves && options->keys == NULL)
         return complain("--serve needs --keys");
-    if (options->serves && (word != NULL || options->forward_count > 0))
+    if (serves && (word != NULL || options->forward_count > 0))
         return complain("a standing far end has no forwards of its own");
-    if (!options->serves && (options->allowed.count > 0 || options->listened.count > 0))
+    if (!serves && (options->allowed.count > 0 || options->listened.count > 0))
         return complain("--allow and --allow-listen are for --serve");
-    if (options->stdio.host[0] != '\0' && (options->forward_count > 0 || options->keys == NULL))
+    if (is_stdio && (options->forward_count > 0 || options->keys == NULL))
         return complain("--stdio needs --keys, and has no forwards");
-    if (options->is_far && (word != NULL || options->forward_count > 0 || options->serves))
+    if (options->is_far && (word != NULL || options->forward_count > 0 || serves))
         return complain("--far is for zcrp-tunnel itself");
-    if (options->serves || options->is_far)
+    if (serves || options->is_far)
         return 0;
     if (word == NULL)
-        return complain(options->stdio.host[0] != '\0' ? "what is the target?"
-                                                       : "which host has the far end?");
-    if (options->forward_count == 0 && options->stdio.host[0] == '\0')
+        return complain(is_stdio ? "what is the target?" : "which host has the far end?");
+    if (options->forward_count == 0 && !is_stdio)
         return complain("nothing to do: no -L, -R or --socks");
     return 0;
 }
@@ -186,7 +178,7 @@ int main(int argc, char **argv)
         return arguments_status(-1);
     if (options.is_far)
         return far_run(&options);
-    if (options.serves)
+    if (options.serve.host[0] != '\0')
         return far_serve(&options);
     if (options.stdio.host[0] != '\0')
         return stdio_run(&options, word);

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/complain.h"
+#include "common/environment.h"
 #include "sockets.h"
 
 enum {
@@ -43,15 +43,9 @@ static struct {
 
 struct zcrp_options stream_setup(const struct stream_settings *settings, struct zcrp_keys *keys)
 {
-    struct rlimit limit = {.rlim_cur = 1024};
+    uint64_t most = environment_descriptors();
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-        (void)getrlimit(RLIMIT_NOFILE, &limit);
-    }
-    rlim_t most = limit.rlim_cur > 2 * DESCRIPTORS_SPARE ? (limit.rlim_cur - DESCRIPTORS_SPARE) / 2
-                                                         : DESCRIPTORS_SPARE;
+    most = most > 2 * DESCRIPTORS_SPARE ? (most - DESCRIPTORS_SPARE) / 2 : DESCRIPTORS_SPARE;
     most = most < CONNECTIONS_MOST ? most : CONNECTIONS_MOST;
     credit_most = (unsigned)(settings->window / STREAM_BYTES);
     buffers_limit(settings->memory);
@@ -155,12 +149,6 @@ static void close_connection(struct job *job)
         (void)usleep(CLOSE_AGAIN_US);
 }
 
-static void destroy(struct turn *turn)
-{
-    free((char *)turn - offsetof(struct stream, turn));
-}
-
-/* Its turn may be due still. */
 static void on_closed(struct job *job)
 {
     struct stream *stream = (struct stream *)((char *)job - offsetof(struct stream, job));
@@ -171,8 +159,7 @@ static void on_closed(struct job *job)
     while ((buffer = buffers_take(&stream->sending)) != NULL)
         buffer_destroy(buffer);
     counts.connections--;
-    stream->turn.run = destroy;
-    loop_soon(&stream->turn);
+    stream->is_closed = true;
 }
 
 static void close_tcp(struct stream *stream, bool is_reset)
@@ -206,9 +193,6 @@ static void die(struct stream *stream, int code)
         return;
     stream->phase = STREAM_DEAD;
     close_tcp(stream, true);
-    if (stream->after != NULL)
-        stream->after->before = stream->before;
-    *(stream->before != NULL ? &stream->before->after : &all) = stream->after;
     if (stream->idle != NULL)
         streams_leave(stream);
     if (stream->dial != NULL)
@@ -236,20 +220,25 @@ void stream_accuse(struct stream *stream)
 
 void stream_tick(int64_t now_ns)
 {
-    struct stream *next;
+    struct stream *stream;
 
     dial_tick(now_ns);
-    for (struct stream *stream = all; stream != NULL; stream = next) {
-        next = stream->after;
+    for (struct stream **place = &all; (stream = *place) != NULL;) {
         if (stream->phase == STREAM_REFUSED && now_ns - stream->since_ns > refused_ns)
             stream_drop(stream);
+        if (stream->is_closed && !stream->turn.is_due) {
+            *place = stream->after;
+            free(stream);
+        } else {
+            place = &stream->after;
+        }
     }
 }
 
 void stream_drop_all(void)
 {
-    while (all != NULL)
-        stream_drop(all);
+    for (struct stream *stream = all; stream != NULL; stream = stream->after)
+        stream_drop(stream);
 }
 
 struct stream *stream_after(const struct stream *stream)
@@ -616,8 +605,6 @@ struct stream *stream_create(struct zcrp_connection *connection, const struct st
     stream->sending_most = sending_least;
     stream->round_ns = clock_now_ns();
     stream->after = all;
-    if (all != NULL)
-        all->before = stream;
     all = stream;
     counts.connections++;
     post(stream);

@@ -76,11 +76,12 @@ struct stream {
 
     struct turn turn;
     struct job job;
-    struct stream *before, *after; /* of all */
-    struct streams *idle;          /* that it is one of; NULL: none */
-    struct stream *next;           /* of these */
-    struct dial *dial;             /* the way to its target; NULL: none */
-    int64_t since_ns;              /* that it is REFUSED */
+    struct stream *after; /* of all */
+    bool is_closed;       /* the connection: freed by the next tick */
+    struct streams *idle; /* that it is one of; NULL: none */
+    struct stream *next;  /* of these */
+    struct dial *dial;    /* the way to its target; NULL: none */
+    int64_t since_ns;     /* that it is REFUSED */
 
     /* The owner's. */
     int role;
@@ -137,9 +138,9 @@ void stream_accuse(struct stream *stream);
 /* With --verbose: complains of what has become of it. */
 void stream_note(const struct stream *stream, const char *what);
 
-/* What the loop calls: a completion of a connection or a message; now and then, to give up targets
- * that do not answer, and connections on which a stream was refused, and whose peer does not close
- * them; to print what was counted, on standard error; to drop all. */
+/* What the loop calls: a completion of a connection or a message; now and then, to free what is
+ * over, to give up targets that do not answer, and connections on which a stream was refused, and
+ * whose peer does not close them; to print what was counted, on standard error; to drop all. */
 void stream_on_completion(const struct zcrp_completion *completion);
 void stream_tick(int64_t now_ns);
 void stream_tell_counts(void);

@@ -25,8 +25,8 @@ struct options {
     struct forward forwards[FORWARDS_MOST];
     unsigned forward_count;
     struct rules allowed, listened; /* --allow, --allow-listen */
-    struct address serve, stdio;    /* a host of "": none, but `serves` */
-    bool serves, is_far;
+    struct address serve, stdio;    /* a host of "": none */
+    bool is_far;
 };
 
 int near_run(const struct options *options, const char *host);

@@ -38,8 +38,7 @@ static void setup(void)
     options = (struct options){
         .streams = {.window = 1 << 20, .memory = 1 << 24, .silence_ns = 10 * second_ns},
         .warm = 2,
-        .keys = key_file,
-        .serves = true};
+        .keys = key_file};
     strcpy(options.serve.host, "127.0.0.1");
 }
 
@@ -221,7 +220,6 @@ static int run_near(void)
     char host[64];
 
     (void)snprintf(host, sizeof(host), "127.0.0.1:%u", (unsigned)options.serve.port);
-    options.serves = false;
     options.forward_count = 2;
     options.forwards[0].bind.port = options.forwards[1].bind.port = 0;
     options.forwards[1].is_reverse = true;
@@ -279,23 +277,32 @@ static const struct {
     {{.kind = CONTROL_DONE}, CONTROL_RESERVE, false},
 };
 
+static const struct control welcome = {.kind = CONTROL_WELCOME, .length = CONTROL_TOKEN};
+
+/* Starts the near end, and is its far end. */
+static struct zcrp_listener *meet_near(void)
+{
+    struct zcrp_options with = zcrp();
+    struct zcrp_listener *listener;
+    char port[PORT_ROOM];
+
+    options.serve.port = free_port(SOCK_DGRAM);
+    run_end(run_near);
+    (void)snprintf(port, sizeof(port), "%u", (unsigned)options.serve.port);
+    ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.1", port, &with), 0);
+    zcrp_keys_free(with.keys);
+    return listener;
+}
+
 /* To each tunnel that the near end begins: one wrong thing. */
 TEST(near__a_peer_that_breaks_the_rules, .rows = ROWS(wrongs))
 {
-    const struct control welcome = {.kind = CONTROL_WELCOME, .length = CONTROL_TOKEN};
-    struct zcrp_listener *listener;
     struct control came = {0};
-    char port[PORT_ROOM];
     int status = 0;
 
     if (!may_fork())
         return;
-    options.serve.port = free_port(SOCK_DGRAM);
-    run_end(run_near);
-    struct zcrp_options with = zcrp();
-    (void)snprintf(port, sizeof(port), "%u", (unsigned)options.serve.port);
-    ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.1", port, &with), 0);
-    zcrp_keys_free(with.keys);
+    struct zcrp_listener *listener = meet_near();
     struct zcrp_connection *tunnel = await(listener, CONTROL_HELLO), *other = NULL;
     if (wrongs[_i].on != CONTROL_HELLO)
         say(tunnel, welcome);
@@ -314,6 +321,32 @@ TEST(near__a_peer_that_breaks_the_rules, .rows = ROWS(wrongs))
         ck_assert(is_alive());
     }
     (void)zcrp_connection_close(other);
+    (void)zcrp_connection_close(tunnel);
+    (void)zcrp_listener_close(listener);
+}
+
+/* A client of -R comes just when the tunnel is lost: those of the next tunnel get connections, too.
+ */
+TEST(near__a_call_of_a_tunnel_that_is_lost)
+{
+    const struct control call = {.kind = CONTROL_CALL, .number = 1};
+    uint8_t bytes[CONTROL_MOST];
+    struct control came;
+
+    if (!may_fork())
+        return;
+    struct zcrp_listener *listener = meet_near();
+    struct zcrp_connection *tunnel = await(listener, CONTROL_HELLO);
+    say(tunnel, welcome);
+    struct zcrp_connection *reserved = await(listener, CONTROL_RESERVE);
+    (void)zcrp_connection_close(tunnel);
+    tunnel = await(listener, CONTROL_HELLO);
+    (void)!zcrp_send_copy(zcrp_connection_sender(reserved), bytes, control_write(&call, bytes));
+    (void)hear(reserved, &came);
+    (void)zcrp_connection_close(reserved);
+    say(tunnel, welcome);
+    (void)zcrp_connection_close(await(listener, CONTROL_RESERVE));
+    ck_assert(is_alive());
     (void)zcrp_connection_close(tunnel);
     (void)zcrp_listener_close(listener);
 }
