@@ -172,7 +172,8 @@ static void on_clients(struct watch *watch, uint32_t events)
 
         if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
             (void)complain("cannot accept a client: %s", strerror(errno));
-            door_stop(door);
+            door->is_started = false;
+            loop_leave(watch);
         }
         if (fd < 0)
             return;
@@ -223,15 +224,17 @@ void door_close(struct door *door)
     free(door);
 }
 
-void door_start(struct door *door)
+void doors_tend(struct door *const doors[FORWARDS_MOST], bool may_come)
 {
-    door->is_started = true;
-    if (!loop_watch(&door->watch, EPOLLIN))
-        (void)complain("cannot poll: %s", strerror(errno));
-}
+    for (int i = 0; i < FORWARDS_MOST; i++) {
+        struct door *door = doors[i];
 
-void door_stop(struct door *door)
-{
-    door->is_started = false;
-    loop_leave(&door->watch);
+        if (door == NULL || door->is_started == may_come)
+            continue;
+        door->is_started = may_come;
+        if (!may_come)
+            loop_leave(&door->watch);
+        else if (!loop_watch(&door->watch, EPOLLIN))
+            (void)complain("cannot poll: %s", strerror(errno));
+    }
 }

@@ -26,10 +26,10 @@ struct door *door_open(const struct address *bind, const char **why);
 /* In a turn or a tick; not if it has SOCKS clients. NULL is fine. */
 void door_close(struct door *door);
 
-/* Accepts clients from now on; they may have waited. Or no more: they wait in the kernel. It stops
- * by itself when there is no descriptor for a client. */
-void door_start(struct door *door);
-void door_stop(struct door *door);
+/* Those of FORWARDS_MOST doors that are open (not NULL) accept clients from now on, or no more:
+ * then they wait in the kernel. To be called now and then, too: a door stops by itself when there
+ * is no descriptor for a client. */
+void doors_tend(struct door *const doors[FORWARDS_MOST], bool may_come);
 
 /* Tells a SOCKS client how its request ended: 0; or an enum refusal, and closes it. */
 void door_answer_socks(int fd, uint8_t code);

@@ -8,10 +8,9 @@
 
 #include "common/complain.h"
 #include "door.h"
-#include "sockets.h"
 #include "tunnel.h"
 
-enum { ROLE_NEW, ROLE_TUNNEL, ROLE_RESERVED, WAITING_MOST = 1024, KEPT = 32 };
+enum { ROLE_NEW, ROLE_TUNNEL, ROLE_RESERVED, KEPT = 32 };
 
 const struct meeting_program tunnel_program = {"zcrp-tunnel", CONTROL_VERSION, false};
 
@@ -22,13 +21,7 @@ struct tunnel {
     char token[CONTROL_TOKEN];
     struct door *doors[FORWARDS_MOST];
     struct streams reserved; /* connections for CALL that are idle */
-
-    /* Clients that wait for one: a ring. */
-    struct waiting {
-        int fd;
-        uint16_t number; /* of their door */
-    } waiting[WAITING_MOST];
-    unsigned first, waiting_count;
+    unsigned calls;          /* and those that are not */
 };
 
 static const struct options *options;
@@ -55,58 +48,32 @@ static void on_dialed(struct stream *stream, const char *why_not)
 
 /* ---- doors ---- */
 
-static void call(struct stream *stream, const struct waiting *client)
-{
-    const struct control call = {.kind = CONTROL_CALL, .number = client->number};
-
-    (void)snprintf(stream->name, sizeof(stream->name), "client of -R number %u",
-                   client->number + 1U);
-    stream_note(stream, "came");
-    stream_open(stream, &call, client->fd, client->fd);
-}
-
-/* Takes the first one out. */
-static const struct waiting *take_waiting(struct tunnel *tunnel)
-{
-    const struct waiting *client = &tunnel->waiting[tunnel->first];
-
-    tunnel->first = (tunnel->first + 1) % WAITING_MOST;
-    tunnel->waiting_count--;
-    return client;
-}
-
-/* Gives waiting clients the connections that there are. */
-static void serve_waiting(struct tunnel *tunnel)
-{
-    while (tunnel->reserved.first != NULL && tunnel->waiting_count > 0)
-        call(streams_take(&tunnel->reserved), take_waiting(tunnel));
-}
-
+/* Clients come in while there are connections for them. */
 static void put_reserved(struct stream *stream)
 {
     struct tunnel *tunnel = stream->context;
 
     streams_put(&tunnel->reserved, stream);
-    serve_waiting(tunnel);
+    doors_tend(tunnel->doors, true);
 }
 
 static void on_client(struct door *door, int fd, const char *host, uint16_t port)
 {
+    const struct control call = {.kind = CONTROL_CALL, .number = door->number};
     struct control more = {.kind = CONTROL_MORE};
     struct tunnel *tunnel = door->context;
-    unsigned last = (tunnel->first + tunnel->waiting_count) % WAITING_MOST;
+    struct stream *stream = streams_take(&tunnel->reserved); /* or the door would not be open */
 
     (void)host;
     (void)port;
-    if (tunnel->waiting_count == WAITING_MOST) {
-        socket_reset(fd);
-        return;
-    }
-    tunnel->waiting[last] = (struct waiting){fd, door->number};
-    more.number = (uint16_t)++tunnel->waiting_count;
-    if (tunnel->reserved.first == NULL)
+    more.number = (uint16_t)++tunnel->calls;
+    (void)snprintf(stream->name, sizeof(stream->name), "client of -R number %u", door->number + 1U);
+    stream_note(stream, "came");
+    stream_open(stream, &call, fd, fd);
+    if (tunnel->reserved.first == NULL) {
         (void)stream_say(tunnel->stream, &more);
-    serve_waiting(tunnel);
+        doors_tend(tunnel->doors, false);
+    }
 }
 
 static void listen_for(struct stream *stream, const struct control *listen)
@@ -133,7 +100,7 @@ static void listen_for(struct stream *stream, const struct control *listen)
     door->number = listen->number;
     door->context = tunnel;
     door->on_client = on_client;
-    door_start(door);
+    doors_tend(tunnel->doors, tunnel->reserved.first != NULL);
     fine.port = door->port;
     (void)stream_say(stream, &fine);
 }
@@ -178,8 +145,6 @@ static void end_tunnel(struct tunnel *tunnel)
     }
     while (tunnel->reserved.first != NULL)
         stream_drop(tunnel->reserved.first);
-    while (tunnel->waiting_count > 0)
-        socket_reset(take_waiting(tunnel)->fd);
     for (int i = 0; i < FORWARDS_MOST; i++)
         door_close(tunnel->doors[i]);
     free(tunnel);
@@ -233,6 +198,8 @@ static void on_idle(struct stream *stream)
     stream_note(stream, "ended");
     if (stream->role != ROLE_RESERVED)
         return;
+    if (tunnel != NULL)
+        tunnel->calls--;
     if (tunnel == NULL || tunnel->reserved.count >= KEPT || stream_is_worn(stream))
         stream_drop(stream);
     else
@@ -242,11 +209,16 @@ static void on_idle(struct stream *stream)
 static void on_dead(struct stream *stream, enum stream_phase was, int code)
 {
     bool was_closed = code == 0 || code == ZCRP_ERROR_PEER_CLOSED;
+    struct tunnel *tunnel = stream->context;
 
     if (was != STREAM_IDLE)
         stream_note(stream, was_closed ? "was closed" : zcrp_strerror(code));
     if (stream->role == ROLE_TUNNEL)
-        end_tunnel(stream->context);
+        end_tunnel(tunnel);
+    else if (tunnel != NULL && was != STREAM_IDLE)
+        tunnel->calls--;
+    else if (tunnel != NULL && tunnel->reserved.first == NULL)
+        doors_tend(tunnel->doors, false);
 }
 
 static const struct stream_owner owner = {on_control, on_idle, on_dead, NULL, on_dialed};
@@ -264,12 +236,8 @@ static void on_completion(const struct zcrp_completion *completion)
 static void on_tick(int64_t now_ns)
 {
     stream_tick(now_ns);
-    for (struct tunnel *tunnel = tunnels; tunnel != NULL; tunnel = tunnel->next) {
-        for (int i = 0; i < FORWARDS_MOST; i++) {
-            if (tunnel->doors[i] != NULL && !tunnel->doors[i]->is_started)
-                door_start(tunnel->doors[i]); /* it had no descriptor for a client */
-        }
-    }
+    for (struct tunnel *tunnel = tunnels; tunnel != NULL; tunnel = tunnel->next)
+        doors_tend(tunnel->doors, tunnel->reserved.first != NULL);
 }
 
 /* ---- the beginning ---- */

@@ -259,13 +259,13 @@ bool loop_has_ended(void)
     return loop.has_ended || ending_signal != 0;
 }
 
-int loop_interruptible(int (*call)(void *context), void *context)
+int loop_interruptible(int (*call)(void))
 {
     sigset_t before, ending = loop.unblocked;
 
     sigaddset(&ending, SIGUSR1);
     (void)pthread_sigmask(SIG_SETMASK, &ending, &before);
-    int status = call(context);
+    int status = call();
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
 }

@@ -62,6 +62,6 @@ void loop_stop(int status);
 bool loop_has_ended(void);
 
 /* Runs `call` with those signals unblocked that end the loop: system calls end with EINTR. */
-int loop_interruptible(int (*call)(void *context), void *context);
+int loop_interruptible(int (*call)(void));
 
 #endif

@@ -72,14 +72,8 @@ static struct stream *connect_far(int role)
 /* Clients come in while there are connections for them. */
 static void tend_doors(void)
 {
-    bool may_come = near.is_up && (near.idle.count > 0 || near.connecting < CONNECTING_MOST);
-
-    for (unsigned i = 0; i < near.options->forward_count; i++) {
-        struct door *door = near.doors[i];
-
-        if (door != NULL && door->is_started != may_come)
-            (may_come ? door_start : door_stop)(door);
-    }
+    doors_tend(near.doors,
+               near.is_up && (near.idle.count > 0 || near.connecting < CONNECTING_MOST));
 }
 
 /* Makes connections until there are as many idle ones as there should be. */
@@ -214,7 +208,7 @@ static void on_tunnel_control(const struct control *control)
     } else if (near.is_up && (control->kind == CONTROL_FINE || control->kind == CONTROL_REFUSED)) {
         on_listening(control);
     } else if (near.is_up && control->kind == CONTROL_MORE && near.reserved_most > 0) {
-        near.reserved_most = control->number; /* clients that wait */
+        near.reserved_most = control->number;
         fill();
         near.reserved_most = usual_reserved();
     } else {
@@ -224,14 +218,13 @@ static void on_tunnel_control(const struct control *control)
 
 /* The remote shell starts a far end, with a key of its own. 0, or -1 with a complaint, unless a
  * signal has come. */
-static int start_far(void *context)
+static int start_far(void)
 {
     char window[QUANTITY_ROOM], silence[QUANTITY_ROOM];
     const char *const arguments[] = {"--far", "--window", window, "--silence", silence, NULL};
     struct meeting meeting;
     bool is_one_host = false;
 
-    (void)context;
     (void)snprintf(window, sizeof(window), "%llu",
                    (unsigned long long)near.options->streams.window);
     (void)snprintf(silence, sizeof(silence), "%.3f",
@@ -260,7 +253,7 @@ static int start_far(void *context)
 /* Begins the tunnel. False: it could not. */
 static bool begin(void)
 {
-    if (near.login != NULL && loop_interruptible(start_far, NULL) != 0)
+    if (near.login != NULL && loop_interruptible(start_far) != 0)
         return false;
     near.tunnel = connect_far(ROLE_TUNNEL);
     if (near.tunnel == NULL)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HOST_ROOM = 256, PORT_ROOM = 8, RULES_MOST = 256 };
+enum { HOST_ROOM = 256, PORT_ROOM = 8, RULES_MOST = 256, FORWARDS_MOST = 256 };
 
 struct address {
     char host[HOST_ROOM]; /* "": none was given; "*": any, if that may be */

@@ -15,7 +15,7 @@ enum {
     STATUS_BROKEN = 3, /* no connection to the far end, or no address to listen at */
 };
 
-enum { PORT_OF_SERVERS = 6637, FORWARDS_MOST = 256 };
+enum { PORT_OF_SERVERS = 6637 };
 
 struct options {
     const char *rsh, *far_program, *keys, *address;
