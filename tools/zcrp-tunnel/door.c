@@ -105,7 +105,7 @@ static void hear_request(struct client *client, const uint8_t *bytes, size_t siz
 /* Takes what it says when that is complete. */
 static void on_socks(struct watch *watch, uint32_t events)
 {
-    struct client *client = (struct client *)((char *)watch - offsetof(struct client, watch));
+    struct client *client = watch->context;
     uint8_t bytes[ROOM];
 
     (void)events;
@@ -138,7 +138,7 @@ static void hear_socks(struct door *door, int fd)
         return;
     }
     *client = (struct client){
-        .watch = {fd, on_socks}, .next = clients, .door = door, .since_ns = clock_now_ns()};
+        .watch = {fd, on_socks, client}, .next = clients, .door = door, .since_ns = clock_now_ns()};
     clients = client;
     if (!loop_watch(&client->watch, EPOLLIN | EPOLLET))
         loop_close(&client->watch);
@@ -164,7 +164,7 @@ void door_tick(int64_t now_ns)
 
 static void on_clients(struct watch *watch, uint32_t events)
 {
-    struct door *door = (struct door *)((char *)watch - offsetof(struct door, watch));
+    struct door *door = watch->context;
 
     (void)events;
     for (int i = 0; i < ACCEPTS_AT_ONCE && door->is_started; i++) {
@@ -213,7 +213,7 @@ struct door *door_open(const struct address *bind_to, const char **why)
         free(door);
         return NULL;
     }
-    *door = (struct door){.watch = {fd, on_clients}, .port = ntohs(bound.sin6_port)};
+    *door = (struct door){.watch = {fd, on_clients, door}, .port = ntohs(bound.sin6_port)};
     return door;
 }
 

@@ -288,7 +288,7 @@ int far_serve(const struct options *given)
 
 int far_run(struct options *given)
 {
-    static struct watch input = {STDIN_FILENO, on_input};
+    static struct watch input = {STDIN_FILENO, on_input, NULL};
     struct meeting meeting;
 
     options = given;

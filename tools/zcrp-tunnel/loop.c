@@ -129,13 +129,13 @@ int loop_open(const struct loop_calls *calls)
     loop.calls = calls;
     catch_signals();
     loop.epoll = epoll_create1(EPOLL_CLOEXEC);
-    loop.finished = (struct watch){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), on_finished};
+    loop.finished = (struct watch){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), on_finished, NULL};
     if (crew_init(&jobs.crew, "zcrp-tunnel job", CREW_THREADS_MOST) != 0)
         return complain("cannot start threads: %s", strerror(errno));
     jobs.crew.on_done = on_done;
     int code = zcrp_queue_open(&loop.queue);
     if (code == 0)
-        loop.completions = (struct watch){zcrp_queue_descriptor(loop.queue), on_completions};
+        loop.completions = (struct watch){zcrp_queue_descriptor(loop.queue), on_completions, NULL};
     if (code != 0 || loop.completions.fd < 0)
         return complain("cannot open a queue: %s", zcrp_explain(code));
     if (!loop_watch(&loop.finished, EPOLLIN) || !loop_watch(&loop.completions, EPOLLIN))

@@ -12,6 +12,7 @@
 struct watch {
     int fd; /* -1: none */
     void (*on_event)(struct watch *watch, uint32_t events);
+    void *context;
 };
 
 /* Work for the end of this round. All zero is none. */

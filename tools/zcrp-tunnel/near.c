@@ -434,7 +434,7 @@ int near_run(const struct options *options, const char *host)
     near.options = options;
     near.wait_ns = second_ns / 2;
     near.remote = (struct remote){.in = -1, .out = -1};
-    near.remote_out = (struct watch){-1, on_remote};
+    near.remote_out = (struct watch){-1, on_remote, NULL};
     if (take_host(host) != 0)
         return STATUS_USAGE;
     if (loop_open(&calls) != 0)

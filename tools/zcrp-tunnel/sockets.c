@@ -109,7 +109,7 @@ static void try_next(struct dial *dial)
 
 static void on_connected(struct watch *watch, uint32_t events)
 {
-    struct dial *dial = (struct dial *)((char *)watch - offsetof(struct dial, watch));
+    struct dial *dial = watch->context;
     socklen_t size = sizeof(dial->code);
 
     (void)events;
@@ -148,7 +148,7 @@ struct dial *dial_start(const char *host, uint16_t port, dial_end on_end, void *
 
     if (dial == NULL)
         return NULL;
-    *dial = (struct dial){.watch = {-1, on_connected},
+    *dial = (struct dial){.watch = {-1, on_connected, dial},
                           .job = {.work = resolve_in_thread, .finish = on_resolved},
                           .next = dials,
                           .on_end = on_end,

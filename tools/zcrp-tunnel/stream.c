@@ -543,8 +543,13 @@ static void run(struct turn *turn)
         die(stream, stream->ended);
 }
 
-static void on_tcp(struct stream *stream, uint32_t events)
+/* That `out` has hung up is an error when it is written to. */
+static void on_tcp(struct watch *watch, uint32_t events)
 {
+    struct stream *stream = watch->context;
+
+    if (watch == &stream->out)
+        events &= ~(uint32_t)EPOLLHUP;
     stream->is_readable |= (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) != 0;
     stream->is_writable |= (events & EPOLLOUT) != 0;
     stream->has_hung_up |= (events & (EPOLLRDHUP | EPOLLHUP)) != 0;
@@ -552,17 +557,6 @@ static void on_tcp(struct stream *stream, uint32_t events)
         stream_drop(stream);
     else
         loop_soon(&stream->turn);
-}
-
-static void on_in(struct watch *watch, uint32_t events)
-{
-    on_tcp((struct stream *)((char *)watch - offsetof(struct stream, in)), events);
-}
-
-static void on_out(struct watch *watch, uint32_t events)
-{
-    on_tcp((struct stream *)((char *)watch - offsetof(struct stream, out)),
-           events & ~(uint32_t)EPOLLHUP);
 }
 
 void stream_on_completion(const struct zcrp_completion *completion)
@@ -597,8 +591,7 @@ struct stream *stream_create(struct zcrp_connection *connection, const struct st
     stream->sender = zcrp_connection_sender(connection);
     stream->receiver = zcrp_connection_receiver(connection);
     stream->is_up = zcrp_connection_status(connection) == 0;
-    stream->in = (struct watch){-1, on_in};
-    stream->out = (struct watch){-1, on_out};
+    stream->in = stream->out = (struct watch){-1, on_tcp, stream};
     stream->turn.run = run;
     stream->job = (struct job){.work = close_connection, .finish = on_closed};
     stream->credit = CREDIT_LEAST;
