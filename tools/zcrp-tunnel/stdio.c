@@ -77,8 +77,8 @@ int stdio_run(const struct options *options, const char *word)
     do_not_block(STDOUT_FILENO);
     stream_open(stream, &open, STDIN_FILENO, STDOUT_FILENO);
     int status = loop_run();
-    block_again(STDIN_FILENO);
     block_again(STDOUT_FILENO);
+    block_again(STDIN_FILENO); /* last: if both are one terminal, these are its flags */
     zcrp_keys_free(keys);
     return status;
 }

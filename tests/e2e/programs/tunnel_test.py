@@ -440,6 +440,12 @@ def stdio(place):
             place.check("files", status == 0 and file.read() == data)
         status, said = run(*arguments, "127.0.0.1:1")
         place.check("not allowed", status == 1 and "127.0.0.1:1: refused: " in said)
+        master, terminal = os.openpty()
+        subprocess.run([program("zcrp-tunnel"), *arguments, "127.0.0.1:1"], stdin=terminal, stdout=terminal,
+                       stderr=subprocess.DEVNULL, timeout=60, check=False)
+        place.check("a terminal blocks again", os.get_blocking(terminal))
+        os.close(master)
+        os.close(terminal)
         status, said = run("--keys", place.key("key"), "--stdio", "127.0.0.1:9", "127.0.0.1:1")
         place.check("no far end", status == 3 and "nobody listens" in said)
 
