@@ -36,13 +36,6 @@ static struct {
     int unfinished;
 } jobs;
 
-static void work(struct crew_job *crew_job)
-{
-    struct job *job = (struct job *)((char *)crew_job - offsetof(struct job, crew));
-
-    job->work(job);
-}
-
 static void on_done(struct crew_job *job)
 {
     const uint64_t one = 1;
@@ -54,7 +47,6 @@ static void on_done(struct crew_job *job)
 
 void loop_job(struct job *job)
 {
-    job->crew.work = work;
     jobs.unfinished++;
     crew_add(&jobs.crew, &job->crew);
 }

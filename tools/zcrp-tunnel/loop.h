@@ -22,11 +22,9 @@ struct turn {
     void (*run)(struct turn *turn);
 };
 
-/* What may take long, and runs in a thread of its own: `work` there, then `finish` in the loop, at
- * the end of a round, when nothing refers to what it may free. */
+/* What may take long: crew.work in a thread, then `finish` in the loop, at the end of a round. */
 struct job {
     struct crew_job crew;
-    void (*work)(struct job *job);
     void (*finish)(struct job *job);
 };
 

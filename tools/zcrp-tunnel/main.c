@@ -12,40 +12,35 @@
 #define PLACES(word, letter, where, shown, text, reader)                                           \
     ARGUMENT(word, letter, OTHER, where, 0, 0, shown, text, .read = (reader), .wanted = (shown))
 
-/* NULL: there are too many, which it has complained of. */
-static struct forward *add_forward(struct options *options)
+static int add_forward(struct options *options, const struct forward *forward)
 {
-    if (options->forward_count < FORWARDS_MOST)
-        return &options->forwards[options->forward_count++];
-    (void)complain("too many forwards");
-    return NULL;
+    if (options->forward_count == FORWARDS_MOST) {
+        (void)complain("too many forwards");
+        return ARGUMENT_COMPLAINED;
+    }
+    options->forwards[options->forward_count++] = *forward;
+    return 0;
 }
 
 static int read_local(void *place, const char *text)
 {
-    struct forward *forward = add_forward(place);
+    struct forward forward = {.is_reverse = false};
 
-    return forward != NULL ? spec_forward(forward, text) : ARGUMENT_COMPLAINED;
+    return spec_forward(&forward, text) == 0 ? add_forward(place, &forward) : -1;
 }
 
 static int read_remote(void *place, const char *text)
 {
-    struct forward *forward = add_forward(place);
+    struct forward forward = {.is_reverse = true};
 
-    if (forward == NULL)
-        return ARGUMENT_COMPLAINED;
-    forward->is_reverse = true;
-    return spec_forward(forward, text);
+    return spec_forward(&forward, text) == 0 ? add_forward(place, &forward) : -1;
 }
 
 static int read_socks(void *place, const char *text)
 {
-    struct forward *forward = add_forward(place);
+    struct forward forward = {.is_socks = true};
 
-    if (forward == NULL)
-        return ARGUMENT_COMPLAINED;
-    forward->is_socks = true;
-    return spec_address(&forward->bind, text, 0);
+    return spec_address(&forward.bind, text, 0) == 0 ? add_forward(place, &forward) : -1;
 }
 
 static int read_rule(void *place, const char *text)

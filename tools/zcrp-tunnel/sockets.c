@@ -135,9 +135,9 @@ static void on_resolved(struct job *job)
         try_next(dial);
 }
 
-static void resolve_in_thread(struct job *job)
+static void resolve_in_thread(struct crew_job *job)
 {
-    struct dial *dial = (struct dial *)((char *)job - offsetof(struct dial, job));
+    struct dial *dial = (struct dial *)((char *)job - offsetof(struct dial, job.crew));
 
     dial->code = socket_resolve(&dial->found, dial->host, dial->port, 0);
 }
@@ -149,7 +149,7 @@ struct dial *dial_start(const char *host, uint16_t port, dial_end on_end, void *
     if (dial == NULL)
         return NULL;
     *dial = (struct dial){.watch = {-1, on_connected, dial},
-                          .job = {.work = resolve_in_thread, .finish = on_resolved},
+                          .job = {.crew.work = resolve_in_thread, .finish = on_resolved},
                           .next = dials,
                           .on_end = on_end,
                           .context = context,

@@ -139,9 +139,9 @@ static void end(struct stream *stream, int code)
 }
 
 /* In a thread: a message that cannot be cancelled ends when the system call that has it returns. */
-static void close_connection(struct job *job)
+static void close_connection(struct crew_job *job)
 {
-    struct stream *stream = (struct stream *)((char *)job - offsetof(struct stream, job));
+    struct stream *stream = (struct stream *)((char *)job - offsetof(struct stream, job.crew));
 
     for (const struct buffer *buffer = stream->sending.first; buffer != NULL; buffer = buffer->next)
         (void)zcrp_cancel(buffer->message); /* else the close would wait for it */
@@ -593,7 +593,7 @@ struct stream *stream_create(struct zcrp_connection *connection, const struct st
     stream->is_up = zcrp_connection_status(connection) == 0;
     stream->in = stream->out = (struct watch){-1, on_tcp, stream};
     stream->turn.run = run;
-    stream->job = (struct job){.work = close_connection, .finish = on_closed};
+    stream->job = (struct job){.crew.work = close_connection, .finish = on_closed};
     stream->credit = CREDIT_LEAST;
     stream->sending_most = sending_least;
     stream->round_ns = clock_now_ns();
