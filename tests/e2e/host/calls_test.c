@@ -126,16 +126,14 @@ static double least_calls(bool is_wrapped, double enough)
     return least;
 }
 
-NEEDS(counts_for_itself)
-
-TEST(calls__messages_of_the_librarys_memory_need_none)
+TEST(calls__messages_of_the_librarys_memory_need_none, .needs = counts_for_itself)
 {
     ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
     ck_assert_double_le(least_calls(false, 0.01), 0.01);
 }
 
 /* The kernel reads and writes what may be gone: once at each end. */
-TEST(calls__messages_of_the_programs_memory_need_one_at_each_end)
+TEST(calls__messages_of_the_programs_memory_need_one_at_each_end, .needs = counts_for_itself)
 {
     ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
     ck_assert_double_le(least_calls(true, 2.1), 2.1);
