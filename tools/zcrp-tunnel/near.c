@@ -16,9 +16,13 @@
 #include "sockets.h"
 #include "tunnel.h"
 
-enum { ROLE_FORWARD, ROLE_TUNNEL, ROLE_RESERVED, KEPT = 4, CONNECTING_MOST = 32, ATTEMPTS = 3 };
+enum { ROLE_FORWARD, ROLE_TUNNEL, ROLE_RESERVED, KEPT = 4, ATTEMPTS = 3 };
 
-static const int64_t second_ns = 1000000000, retry_most_ns = 15000000000, connect_ns = 30000000000;
+/* A listener has 16 places for handshakes of one host. Where more are under way for a second, a new
+ * one takes the place of the oldest, which then never ends. */
+enum { CONNECTING_MOST = 12 };
+
+static const int64_t second_ns = 1000000000, retry_most_ns = 15000000000;
 
 static struct near {
     const struct options *options;
@@ -54,11 +58,13 @@ static const struct stream_owner owner;
 /* Connects to the far end, without waiting. NULL, with a complaint. */
 static struct stream *connect_far(int role)
 {
+    struct zcrp_options zcrp = near.zcrp;
     const char *why;
 
-    near.zcrp.connect_ns = role == ROLE_TUNNEL ? 0 : connect_ns;
-    struct stream *stream = stream_connect(near.found.host[0] != '\0' ? &near.found : &near.far,
-                                           &near.zcrp, &owner, &why);
+    if (role == ROLE_TUNNEL)
+        zcrp.connect_ns = 0; /* that nobody is there is known soon */
+    struct stream *stream =
+        stream_connect(near.found.host[0] != '\0' ? &near.found : &near.far, &zcrp, &owner, &why);
     if (stream == NULL && !near.has_complained)
         (void)complain("cannot connect to %s: %s", near.far.host, why);
     near.has_complained = stream == NULL;

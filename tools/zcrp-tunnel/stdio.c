@@ -65,7 +65,8 @@ int stdio_run(const struct options *options, const char *word)
     struct zcrp_keys *keys = meeting_server_keys(options->keys);
     if (keys == NULL || loop_open(&calls) != 0)
         return STATUS_BROKEN;
-    const struct zcrp_options zcrp = stream_setup(&options->streams, keys);
+    struct zcrp_options zcrp = stream_setup(&options->streams, keys);
+    zcrp.connect_ns = 0; /* that nobody is there is known soon */
     const struct control open = control_make(CONTROL_OPEN, 0, target.port, target.host);
     struct stream *stream = stream_connect(&options->stdio, &zcrp, &owner, &why);
     if (stream == NULL) {

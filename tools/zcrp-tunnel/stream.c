@@ -29,6 +29,9 @@ enum {
 };
 
 static const int64_t second_ns = 1000000000, refused_ns = 5000000000;
+
+/* How long a handshake may take, at either end: the one that goes on would wait for nothing. */
+static const int64_t connect_ns = 30000000000;
 static const uint64_t sending_least = 4 * STREAM_BYTES;
 
 static struct stream *all;
@@ -56,6 +59,7 @@ struct zcrp_options stream_setup(const struct stream_settings *settings, struct 
         .backlog = (uint32_t)(most < BACKLOG ? most : BACKLOG),
         .messages = MESSAGES,
         .silence_ns = settings->silence_ns,
+        .connect_ns = connect_ns,
         .window_bytes = 2 * settings->window,
         .flags = ZCRP_NO_MEMORY,
         .stats_directory = "1",

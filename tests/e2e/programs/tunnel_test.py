@@ -232,7 +232,25 @@ def command_line(place):
     place.check("a key that others can read", status == 3 and "others" in text or "mode" in text)
 
 
-# ---- ends that die
+# ---- ends that stand still, or die
+
+def paused(place):
+    """The far end gets no processor for 7 s, in the middle of handshakes: each of them goes on afterwards."""
+    results = []
+    with Target.echo() as echo, Far(place, echo) as far, Near(far, echo) as near:
+        threads = [threading.Thread(target=lambda: results.append(echoes(near.port, b"x" * 5000)))
+                   for _ in range(150)]
+        for thread in threads:
+            thread.start()
+        while not results and threads[0].is_alive():
+            time.sleep(0.001)
+        far.process.send_signal(signal.SIGSTOP)
+        time.sleep(7)
+        far.process.send_signal(signal.SIGCONT)
+        for thread in threads:
+            thread.join()
+        place.check(f"no stream is lost: {set(near.lines)}", results == [True] * 150)
+
 
 def ends_with_error(client):
     try:
@@ -453,5 +471,5 @@ def stdio(place):
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
-        command_line, killed_far, killed_near, reverse, socks,
+        command_line, paused, killed_far, killed_near, reverse, socks,
         by_shell, stdio])
