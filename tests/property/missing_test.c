@@ -59,6 +59,10 @@ static bool is_alike(const struct world *w, const struct message *m, uint32_t *n
 {
     uint64_t from = 0;
     uint64_t bytes = 0;
+    if (m->chain.first == MISSING_NONE && m->chain.bytes > 0) { /* a node that is only counted */
+        ++*nodes;
+        return m->chain.bytes == m->size && next(m, 0).first == 0 && next(m, 0).last == m->size;
+    }
     for (int32_t at = m->chain.first; at != MISSING_NONE; at = w->pool.node[at].next) {
         struct interval range = w->pool.node[at].range;
         struct interval expected = next(m, from);

@@ -15,21 +15,29 @@ void missing_pool_init(struct missing_pool *pool, struct table nodes)
         .node = (void *)nodes.near, .free = MISSING_NONE, .capacity = nodes.large, .table = nodes};
 }
 
-/* Takes a node out of the free list; MISSING_NONE, counted, when there is none. */
-static int32_t take_node(struct missing_pool *pool, struct interval range, int32_t next)
+/* Counts one node more as used; false, counted, when there is none. */
+static bool count_node(struct missing_pool *pool)
+{
+    if (pool->used == pool->capacity) {
+        pool->refused++;
+        return false;
+    }
+    pool->used++;
+    return true;
+}
+
+/* Writes a node that was counted: so there is one. */
+static int32_t write_node(struct missing_pool *pool, struct interval range, int32_t next)
 {
     int32_t taken = pool->free;
     if (taken != MISSING_NONE) {
         pool->free = pool->node[taken].next;
-    } else if (pool->fresh < pool->capacity) {
+    } else {
+        CHECK(pool->fresh < pool->capacity);
         if (pool->fresh == pool->table.size)
             pool->node = table_grow(&pool->table, 0, pool->fresh);
         taken = (int32_t)pool->fresh++;
-    } else {
-        pool->refused++;
-        return MISSING_NONE;
     }
-    pool->used++;
     pool->node[taken] = (struct missing_node){.range = range, .next = next};
     return taken;
 }
@@ -44,18 +52,26 @@ static void put_node(struct missing_pool *pool, int32_t node)
 bool missing_open(struct missing_pool *pool, struct missing *chain, uint64_t size)
 {
     *chain = (struct missing){.first = MISSING_NONE, .hint = MISSING_NONE, .bytes = size};
-    if (size == 0)
-        return true;
-    chain->first = take_node(pool, (struct interval){0, size}, MISSING_NONE);
-    if (chain->first != MISSING_NONE)
+    if (size == 0 || count_node(pool))
         return true;
     chain->bytes = 0;
     return false;
 }
 
+/* Does it miss all of its bytes, with a node that is only counted? */
+static bool is_untouched(const struct missing *chain)
+{
+    return chain->first == MISSING_NONE && chain->bytes > 0;
+}
+
 void missing_close(struct missing_pool *pool, struct missing *chain)
 {
     int32_t at = chain->first;
+    if (is_untouched(chain)) {
+        pool->used--;
+        chain->bytes = 0;
+        return;
+    }
     while (at != MISSING_NONE) {
         int32_t next = pool->node[at].next;
         put_node(pool, at);
@@ -91,6 +107,8 @@ struct interval missing_next(const struct missing_pool *pool, const struct missi
                              uint64_t from)
 {
     int32_t at = chain->first;
+    if (is_untouched(chain) && from < chain->bytes)
+        return (struct interval){from, chain->bytes};
     if (at == MISSING_NONE)
         return (struct interval){0, 0};
     if (pool->node[at].range.last <= from)
@@ -108,6 +126,8 @@ bool missing_covers(const struct missing_pool *pool, const struct missing *chain
 {
     if (range.first == range.last)
         return true;
+    if (is_untouched(chain))
+        return range.last <= chain->bytes;
     int32_t at = find(pool, chain, range.first).at;
     return at != MISSING_NONE && pool->node[at].range.first <= range.first &&
            range.last <= pool->node[at].range.last;
@@ -130,9 +150,9 @@ static bool split(struct missing_pool *pool, struct missing *chain, int32_t at,
                   struct interval range)
 {
     struct missing_node whole = pool->node[at];
-    int32_t rest = take_node(pool, (struct interval){range.last, whole.range.last}, whole.next);
-    if (rest == MISSING_NONE)
+    if (!count_node(pool))
         return false;
+    int32_t rest = write_node(pool, (struct interval){range.last, whole.range.last}, whole.next);
     struct missing_node *node = &pool->node[at]; /* nodes may have moved */
     node->range.last = range.first;
     node->next = rest;
@@ -173,6 +193,12 @@ static bool remove_anywhere(struct missing_pool *pool, struct missing *chain, st
     CHECK(range.first <= range.last);
     if (range.first == range.last)
         return true;
+    if (is_untouched(chain) && range.first == 0 && range.last >= chain->bytes) {
+        missing_close(pool, chain);
+        return true;
+    }
+    if (is_untouched(chain))
+        chain->first = write_node(pool, (struct interval){0, chain->bytes}, MISSING_NONE);
     struct place place = find(pool, chain, range.first);
     if (place.at == MISSING_NONE)
         return true;
@@ -219,18 +245,18 @@ void missing_check(const struct missing_pool *pool, const struct missing *chain)
         bytes += node->range.last - node->range.first;
         has_hint = has_hint || at == chain->hint;
     }
-    CHECK(bytes == chain->bytes);
+    CHECK(is_untouched(chain) || bytes == chain->bytes);
     CHECK(has_hint);
 }
 
 void missing_pool_check(const struct missing_pool *pool)
 {
     uint32_t unused = 0;
-    CHECK(pool->used <= pool->fresh);
+    CHECK(pool->used <= pool->capacity);
     CHECK(pool->fresh <= pool->table.size);
     for (int32_t at = pool->free; at != MISSING_NONE; at = pool->node[at].next) {
         unused++;
         CHECK(unused <= pool->fresh);
     }
-    CHECK(unused == pool->fresh - pool->used);
+    CHECK(pool->fresh - unused <= pool->used);
 }

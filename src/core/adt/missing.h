@@ -6,9 +6,13 @@
  *
  * A message in good order has one range. Each loss splits one off; the pool bounds how many there
  * may be over all messages, and a unit that would need one more is refused (its sender repeats it).
+ * A chain that misses all of its bytes has a node that is only counted: it is written when a part
+ * arrives. A small message arrives whole, and never needs it.
  *
  * I1  ranges of a chain ascend, do not touch, and are not empty.
- * I2  every node of the pool that was ever used is in exactly one chain or in the free list. */
+ * I2  every node of the pool that was ever used is in exactly one chain or in the free list.
+ * I3  used counts the nodes in chains, and one for each chain that misses all of its bytes. So such
+ *     a chain always gets its node. */
 #ifndef ZCRP_CORE_MISSING_H
 #define ZCRP_CORE_MISSING_H
 
@@ -26,14 +30,14 @@ struct missing_pool {
     int32_t free;      /* head of the free list */
     uint32_t fresh;    /* nodes from here on were never used, and are free as well */
     uint32_t capacity; /* most nodes */
-    uint32_t used;
-    uint64_t refused; /* times the pool was exhausted */
+    uint32_t used;     /* at most `capacity`, see I3 */
+    uint64_t refused;  /* times the pool was exhausted */
     struct table table;
 };
 
 /* One message's chain. */
 struct missing {
-    int32_t first;  /* MISSING_NONE: nothing is missing */
+    int32_t first;  /* MISSING_NONE: nothing is missing; or all bytes from 0 on, if there are any */
     int32_t hint;   /* the node before the one last cut, MISSING_NONE if that was the first; where
                        the search for the next unit in order begins */
     uint64_t bytes; /* sum of the ranges */

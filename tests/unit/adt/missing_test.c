@@ -146,10 +146,27 @@ TEST(missing_check__fires, .rows = 4, .signal = SIGABRT)
     missing_check(&pool, &chain);
 }
 
+TEST(missing_open__counts_a_node_that_is_written_later)
+{
+    struct missing other[CAPACITY];
+    for (int i = 1; i < CAPACITY; i++)
+        ck_assert(missing_open(&pool, &other[i], SIZE));
+    ck_assert(!missing_open(&pool, &other[0], SIZE));
+    ck_assert_uint_eq(pool.fresh, 0);
+    ck_assert(take(0, 10)); /* the last node is this chain's, whoever asks first */
+    ck_assert(!take(20, 30));
+    expect_next(0, 10, SIZE);
+    ck_assert(missing_remove(&pool, &other[1], (struct interval){0, SIZE + 1}));
+    ck_assert_uint_eq(other[1].bytes, 0);
+    ck_assert_uint_eq(pool.fresh, 1);
+    ck_assert(take(20, 30));
+}
+
 TEST(missing_pool_check__fires, .rows = 2, .signal = SIGABRT)
 {
+    ck_assert(take(100, 200));
     if (_i == 0) {
-        pool.used++;
+        pool.used--;
     } else {
         missing_close(&pool, &chain);
         memory[pool.free].next = pool.free;
