@@ -4,11 +4,6 @@
 #include "core/number.h"
 #include "core/wire/control.h"
 
-static struct message_out *slot(const struct messages_out *m, uint64_t number)
-{
-    return &m->ring[number & (m->ring_table.size - 1)];
-}
-
 /* Announcements are kept for numbers that are far beyond the table: the receiver posts again as
  * soon as a message is complete, long before this side hears of it. */
 static uint64_t posted_capacity(const struct messages_out *m)
@@ -58,7 +53,7 @@ struct message_out *messages_out_find(struct messages_out *m, uint64_t number)
 {
     if (number - m->base >= m->next - m->base)
         return NULL;
-    struct message_out *message = slot(m, number);
+    struct message_out *message = messages_out_at(m, number);
     return message->state == MESSAGE_OUT_FREE ? NULL : message;
 }
 
@@ -77,7 +72,7 @@ struct message_out *messages_out_add(struct messages_out *m, void *user, const u
         return NULL;
     if (m->next - m->base == m->ring_table.size)
         m->ring = table_grow(&m->ring_table, m->base, m->next);
-    struct message_out *message = slot(m, m->next);
+    struct message_out *message = messages_out_at(m, m->next);
     *message = (struct message_out){.number = m->next++,
                                     .user = user,
                                     .buffer = buffer,
@@ -88,11 +83,12 @@ struct message_out *messages_out_add(struct messages_out *m, void *user, const u
     return message;
 }
 
-/* Lets go of whatever is over at the lower end. */
+/* Passes the oldest, which is FREE by now, and whatever else is FREE behind it. */
 static void advance(struct messages_out *m)
 {
-    while (m->base < m->next && slot(m, m->base)->state == MESSAGE_OUT_FREE)
+    do
         m->base++;
+    while (m->base < m->next && messages_out_at(m, m->base)->state == MESSAGE_OUT_FREE);
     if (m->requested < m->base)
         m->requested = m->base;
 }
@@ -100,8 +96,8 @@ static void advance(struct messages_out *m)
 /* Numbers whose buffer is known follow on each other up to `requested`. */
 static void extend_requested(struct messages_out *m)
 {
-    while (m->requested - m->base < posted_capacity(m) &&
-           posted_at(m, m->requested) != POSTED_UNKNOWN)
+    while (m->requested < m->announced && *posted_slot(m, m->requested) != POSTED_UNKNOWN &&
+           m->requested - m->base < posted_capacity(m))
         m->requested++;
 }
 
@@ -186,6 +182,8 @@ static void release(struct messages_out *m, struct message_out *message)
     if (message->state != MESSAGE_OUT_ENDED || !message->is_told)
         return;
     message->state = MESSAGE_OUT_FREE;
+    if (message->number != m->base)
+        return; /* I2 holds, and nothing more of what is announced has room */
     advance(m);
     extend_requested(m);
 }
@@ -199,7 +197,7 @@ static void make_ready(struct messages_out *m, struct message_out *message)
     if (m->ready++ == 0)
         m->first_ready = (uint32_t)message->number;
     else
-        slot(m, m->last_ready)->next_ready = (uint32_t)message->number;
+        messages_out_at(m, m->last_ready)->next_ready = (uint32_t)message->number;
     m->last_ready = (uint32_t)message->number;
 }
 
@@ -215,14 +213,31 @@ void messages_out_end(struct messages_out *m, struct message_out *message, enum 
     release(m, message);
 }
 
-void messages_out_on_arrived(struct messages_out *m, uint64_t number, bool is_void, uint32_t units)
+static void on_arrived(struct messages_out *m, struct message_out *message, uint32_t units)
 {
-    struct message_out *message = messages_out_find_for(m, number, is_void);
-    if (message == NULL)
-        return;
     message->units_out -= units;
     if (message->is_cut && message->units_out == 0)
         messages_out_end(m, message, OUTCOME_OK);
+}
+
+void messages_out_on_arrived(struct messages_out *m, uint64_t number, bool is_void, uint32_t units)
+{
+    struct message_out *message = messages_out_find_for(m, number, is_void);
+    if (message != NULL)
+        on_arrived(m, message, units);
+}
+
+/* Compiled as one function (flatten), with fewer instructions for each message. */
+__attribute__((flatten)) void messages_out_on_arrived_row(struct messages_out *m, uint64_t first,
+                                                          uint32_t count)
+{
+    uint64_t from = first > m->base ? first : m->base;
+    uint64_t end = first + count < m->next ? first + count : m->next;
+    for (uint64_t number = from; number < end; number++) {
+        struct message_out *message = messages_out_at(m, number);
+        if (message->state == MESSAGE_OUT_LIVE)
+            on_arrived(m, message, 1);
+    }
 }
 
 void messages_out_refuse(struct messages_out *m, struct message_out *message, uint8_t reason,
@@ -279,7 +294,7 @@ bool messages_out_take_event(struct messages_out *m, struct event *event)
 {
     if (m->ready == 0)
         return false;
-    struct message_out *message = slot(m, m->first_ready);
+    struct message_out *message = messages_out_at(m, m->first_ready);
     m->first_ready = message->next_ready;
     m->ready--;
     bool is_ok = message->outcome == OUTCOME_OK;
@@ -305,6 +320,8 @@ uint32_t messages_out_finish(struct messages_out *m, uint64_t number, uint32_t c
     }
     m->live -= done;
     m->open -= done;
+    if (done == 0 || number > m->base)
+        return done;
     advance(m);
     extend_requested(m);
     return done;
@@ -328,7 +345,7 @@ void messages_out_check(const struct messages_out *m)
     uint64_t open = 0;
     uint32_t ready = 0;
     CHECK(m->next - m->base <= m->capacity);
-    CHECK(m->base == m->next || slot(m, m->base)->state != MESSAGE_OUT_FREE);
+    CHECK(m->base == m->next || messages_out_at(m, m->base)->state != MESSAGE_OUT_FREE);
     CHECK(m->next - m->base <= m->ring_table.size);
     CHECK(m->base <= m->requested);
     CHECK(m->requested - m->base <= posted_capacity(m));
@@ -336,7 +353,7 @@ void messages_out_check(const struct messages_out *m)
           posted_at(m, m->requested) == POSTED_UNKNOWN);
     CHECK(m->announced <= m->base || m->announced - m->base <= m->posted_table.size);
     for (uint64_t number = m->base; number < m->next; number++) {
-        const struct message_out *message = slot(m, number);
+        const struct message_out *message = messages_out_at(m, number);
         if (message->state == MESSAGE_OUT_FREE)
             continue;
         live += message->state == MESSAGE_OUT_LIVE;

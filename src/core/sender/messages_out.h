@@ -84,6 +84,12 @@ void messages_out_init(struct messages_out *m, struct table ring, struct table p
 /* The message with this number, or NULL if it is over or not yet there. O(1). */
 struct message_out *messages_out_find(struct messages_out *m, uint64_t number);
 
+/* The place of one of these numbers: base <= number < next. It may be FREE. */
+static inline struct message_out *messages_out_at(const struct messages_out *m, uint64_t number)
+{
+    return &m->ring[number & (m->ring_table.size - 1)];
+}
+
 /* Where byte `offset` of a message lies that is not over, and how many bytes of its memory follow
  * on it there. */
 static inline const uint8_t *message_out_at(const struct message_out *message, uint64_t offset,
@@ -137,6 +143,10 @@ uint64_t messages_out_posted(const struct messages_out *m, uint64_t number);
 
 /* `units` of the message have arrived at the receiver. With the last one it is over. */
 void messages_out_on_arrived(struct messages_out *m, uint64_t number, bool is_void, uint32_t units);
+
+/* As messages_out_on_arrived of one unit of each of `count` messages, from `first` on, that is not
+ * VOID. O(count). */
+void messages_out_on_arrived_row(struct messages_out *m, uint64_t first, uint32_t count);
 
 /* The message, LIVE or VOID, is over; a VOID one keeps the outcome it has. */
 void messages_out_end(struct messages_out *m, struct message_out *message, enum outcome outcome);

@@ -253,10 +253,10 @@ bool recovery_acknowledge(struct recovery *r, struct interval *arrived, struct t
 {
     if (!units_in_transit_remove_row(&r->in_transit, &arrived->first, arrived->last, row))
         return false;
-    if (!row->are_messages)
+    if (row->are_messages)
+        messages_out_on_arrived_row(r->to_send.messages, row->message, row->units);
+    else
         messages_out_on_arrived(r->to_send.messages, row->message, row->is_void, row->units);
-    for (uint32_t i = 0; row->are_messages && i < row->units; i++)
-        messages_out_on_arrived(r->to_send.messages, row->message + i, false, 1);
     return true;
 }
 

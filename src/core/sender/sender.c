@@ -122,7 +122,8 @@ bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buf
     }
     if (was_idle && !s->config.stays)
         on_outstanding(s, now);
-    units_to_send_match(&s->recovery.to_send, *number);
+    if (*number < s->messages.announced) /* else nothing is known of its buffer */
+        units_to_send_match(&s->recovery.to_send, *number);
     return true;
 }
 

@@ -238,8 +238,7 @@ static void announce(struct sender *s, uint64_t first, uint64_t last, uint64_t s
 static void announce_new(struct sender *s, uint64_t first, uint64_t last, uint64_t size)
 {
     messages_out_announce_run(&s->messages, first, last, size);
-    for (uint64_t n = first; n < last && n < s->messages.next; n++)
-        units_to_send_match(&s->recovery.to_send, n);
+    units_to_send_match_run(&s->recovery.to_send, first, last, size);
 }
 
 /* Announces one run of buffers, number by number, as far as the table reaches. A request names each

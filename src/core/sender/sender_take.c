@@ -244,15 +244,17 @@ static void point_units(struct sender *s, struct burst *b, const struct row *row
         pin(b, f->source, row->count);
 }
 
+/* None of them is pinned yet: its only unit has just been cut. */
 static void add_messages(struct sender *s, struct burst *b, const struct row *row)
 {
     for (uint32_t n = 0; n < row->count; n++) {
-        struct message_out *message = messages_out_find(&s->messages, row->head.message + n);
+        struct message_out *message = messages_out_at(&s->messages, row->head.message + n);
         uint32_t i = b->datagrams++;
         b->iov[2 * i] =
             (struct iovec){.iov_base = (void *)message->buffer, .iov_len = row->head.length};
         b->iov[2 * i + 1] = (struct iovec){.iov_base = b->trailer[i], .iov_len = TRAILER_BYTES};
-        pin(b, message, 1);
+        b->pin[b->pins++] = (struct burst_pin){.message = message->number, .units = 1};
+        messages_out_pin(message, 1);
     }
 }
 
@@ -553,9 +555,10 @@ bool sender_has_more(struct sender *s)
     return sender_has_burst(s) || path_mtu_wants_less(&s->path.mtu);
 }
 
+/* What is pinned has its place. */
 static void let_go(struct sender *s, uint64_t message, uint32_t units)
 {
-    messages_out_unpin(&s->messages, messages_out_find(&s->messages, message), units);
+    messages_out_unpin(&s->messages, messages_out_at(&s->messages, message), units);
 }
 
 /* Units that never left are no loss: they go first in the next burst. */

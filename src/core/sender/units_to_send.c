@@ -185,9 +185,9 @@ uint32_t units_to_send_messages(struct units_to_send *u, const struct fragment *
         head->length == 0 || head->source->pieces != NULL)
         return 1;
     for (; number < end; number++) {
-        const struct message_out *message = messages_out_find(u->messages, number);
-        if (message == NULL || message->state != MESSAGE_OUT_LIVE || message->cut > 0 ||
-            message->is_cut || message->size != head->length || message->pieces != NULL)
+        const struct message_out *message = messages_out_at(m, number);
+        if (message->state != MESSAGE_OUT_LIVE || message->cut > 0 || message->is_cut ||
+            message->size != head->length || message->pieces != NULL)
             break;
     }
     return (uint32_t)(number - head->message);
@@ -196,7 +196,7 @@ uint32_t units_to_send_messages(struct units_to_send *u, const struct fragment *
 static void take_messages(struct units_to_send *u, const struct fragment *head, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        struct message_out *message = messages_out_find(u->messages, head->message + i);
+        struct message_out *message = messages_out_at(u->messages, head->message + i);
         message->cut = head->length;
         message->is_cut = true;
         message->units_out++;
@@ -249,6 +249,17 @@ void units_to_send_match(struct units_to_send *u, uint64_t number)
         units_to_send_refuse(u, message, VOID_CANCELLED, OUTCOME_PEER_CANCELLED);
     else if (message->size > posted)
         units_to_send_refuse(u, message, VOID_TOO_LARGE, OUTCOME_TOO_LARGE);
+}
+
+void units_to_send_match_run(struct units_to_send *u, uint64_t first, uint64_t last, uint64_t size)
+{
+    const struct messages_out *m = u->messages;
+    uint64_t end = lesser(last, m->next);
+    for (uint64_t number = greater(first, m->base); number < end; number++) {
+        struct message_out *message = messages_out_at(m, number);
+        if (message->state == MESSAGE_OUT_LIVE && message->size > size)
+            units_to_send_refuse(u, message, VOID_TOO_LARGE, OUTCOME_TOO_LARGE);
+    }
 }
 
 void units_to_send_reset(struct units_to_send *u)

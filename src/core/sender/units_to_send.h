@@ -95,6 +95,9 @@ void units_to_send_refuse(struct units_to_send *u, struct message_out *message, 
  * refuses it if the buffer was withdrawn, or is too small. */
 void units_to_send_match(struct units_to_send *u, uint64_t number);
 
+/* As units_to_send_match of each number in [first, last), whose buffers have this size. */
+void units_to_send_match_run(struct units_to_send *u, uint64_t first, uint64_t last, uint64_t size);
+
 /* Repeat i of `count`, the oldest first. */
 static inline const struct fragment *units_to_send_at(const struct units_to_send *u, uint32_t i)
 {
