@@ -275,6 +275,21 @@ static void move_segment(const struct segment *s, uint32_t at)
     }
 }
 
+/* Pairs that are looked for all at once are those that are found one after the other. */
+static void check_pairs(const struct landing_walk *at, uint32_t size)
+{
+    struct landing_walk one = *at;
+    const struct iovec *pair = &landing.iov[at->piece];
+    uint32_t pairs = landing_pairs(&landing, at, size), filled = 0;
+    while (filled < pairs && landing_fills_pair(&landing, &pair[2 * filled], size))
+        filled++;
+    for (uint32_t i = 0; i < filled; i++) {
+        ck_assert_ptr_eq(landing_pair(&landing, &one, size), &pair[2 * i]);
+        landing_skip_pairs(&one, size, 1);
+    }
+    ck_assert_ptr_null(landing_pair(&landing, &one, size));
+}
+
 static void walk(void)
 {
     struct landing_walk walk = {0};
@@ -282,6 +297,7 @@ static void walk(void)
     for (uint32_t d = 0; d < landing.received; d++) {
         locate(d);
         for (uint32_t at = 0; at < landing.bytes[d]; at += s.bytes) {
+            check_pairs(&walk, one_in(4) ? below(unit_most) : landing.segment[d]);
             ck_assert(landing_next(&landing, &walk, &s));
             check_segment(&s, d, at);
             if (!one_in(20))

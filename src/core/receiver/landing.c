@@ -181,7 +181,7 @@ static bool next_as_planned(const struct landing *l, struct landing_walk *walk,
     segment->is_as_planned = true;
     segment->ecn = l->ecn[walk->opening];
     segment->start = *walk;
-    landing_skip_pair(walk, size);
+    landing_skip_pairs(walk, size, 1);
     return true;
 }
 

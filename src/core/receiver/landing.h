@@ -207,8 +207,15 @@ static inline bool landing_is_scratch(const struct landing *l, const struct iove
     return (uintptr_t)piece->iov_base - (uintptr_t)l->trailer < sizeof l->trailer;
 }
 
+/* Does a datagram of `size` bytes fill these two pieces, a slot and scratch? */
+static inline bool landing_fills_pair(const struct landing *l, const struct iovec *pair,
+                                      uint32_t size)
+{
+    return pair[0].iov_len == size - TRAILER_BYTES && landing_is_scratch(l, &pair[1]);
+}
+
 /* The pair of pieces that the next segment fills just as it was planned, if it is a datagram of
- * `size` bytes in a burst of such, has data, and fills one; else NULL. landing_skip_pair goes on
+ * `size` bytes in a burst of such, has data, and fills one; else NULL. landing_skip_pairs goes on
  * behind it. */
 static inline const struct iovec *landing_pair(const struct landing *l,
                                                const struct landing_walk *walk, uint32_t size)
@@ -217,14 +224,27 @@ static inline const struct iovec *landing_pair(const struct landing *l,
     bool fills = walk->opening < l->received && l->segment[walk->opening] == size &&
                  size > TRAILER_BYTES && (uint64_t)walk->at + size <= l->bytes[walk->opening] &&
                  walk->within == 0 && walk->piece + 1 < l->first[walk->opening + 1] &&
-                 pair[0].iov_len == size - TRAILER_BYTES && landing_is_scratch(l, &pair[1]);
+                 landing_fills_pair(l, pair, size);
     return fills ? pair : NULL;
 }
 
-static inline void landing_skip_pair(struct landing_walk *walk, uint32_t size)
+/* The number of segments that may fill the next pairs of this opening, if each has `size` bytes:
+ * landing_fills_pair tells whether one of them does. */
+static inline uint32_t landing_pairs(const struct landing *l, const struct landing_walk *walk,
+                                     uint32_t size)
 {
-    walk->at += size;
-    walk->piece += 2;
+    if (walk->opening >= l->received || l->segment[walk->opening] != size ||
+        size <= TRAILER_BYTES || walk->within != 0 || walk->at >= l->bytes[walk->opening])
+        return 0;
+    uint32_t segments = (l->bytes[walk->opening] - walk->at) / size;
+    uint32_t pairs = (l->first[walk->opening + 1] - walk->piece) / 2;
+    return segments < pairs ? segments : pairs;
+}
+
+static inline void landing_skip_pairs(struct landing_walk *walk, uint32_t size, uint32_t pairs)
+{
+    walk->at += pairs * size;
+    walk->piece += pairs * 2;
 }
 
 /* The next segment that arrived; false at the end. A constant number of steps if it came as

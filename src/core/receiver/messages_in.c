@@ -5,11 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-static struct message_in *slot(const struct messages_in *m, uint64_t number)
-{
-    return &m->ring[number & (m->ring_table.size - 1)];
-}
-
 void messages_in_init(struct messages_in *m, struct table ring, struct table nodes, uint64_t first)
 {
     CHECK(table_is_for_ring(&ring));
@@ -31,21 +26,28 @@ struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *b
         return NULL;
     if (m->next - m->base == m->ring_table.size)
         m->ring = table_grow(&m->ring_table, m->base, m->next);
-    struct message_in *message = slot(m, m->next);
+    struct message_in *message = messages_in_at(m, m->next);
     m->changes++;
-    *message = (struct message_in){.number = m->next++,
-                                   .user = user,
-                                   .buffer = buffer,
-                                   .size = size,
-                                   .missing = missing,
-                                   .state = MESSAGE_IN_POSTED};
+    message->number = m->next++; /* field by field: GCC makes a loop of a literal of this size */
+    message->user = user;
+    message->buffer = buffer;
+    message->pieces = NULL;
+    message->size = size;
+    message->length = message->offered = message->scribbled = 0;
+    message->missing = missing;
+    message->state = MESSAGE_IN_POSTED;
+    message->outcome = OUTCOME_OK;
+    message->is_length_known = message->is_ready = message->is_told = false;
+    message->next_ready = 0;
     return message;
 }
 
+/* Passes the oldest, which is FREE by now, and whatever else is FREE behind it. */
 static void advance(struct messages_in *m)
 {
-    while (m->base < m->next && slot(m, m->base)->state == MESSAGE_IN_FREE)
+    do
         m->base++;
+    while (m->base < m->next && messages_in_at(m, m->base)->state == MESSAGE_IN_FREE);
 }
 
 static void release(struct messages_in *m, struct message_in *message)
@@ -53,7 +55,8 @@ static void release(struct messages_in *m, struct message_in *message)
     if (message->state != MESSAGE_IN_ENDED || !message->is_told)
         return;
     message->state = MESSAGE_IN_FREE;
-    advance(m);
+    if (message->number == m->base)
+        advance(m);
 }
 
 /* Decides the outcome of a POSTED message, and queues its event. */
@@ -66,7 +69,7 @@ static void decide(struct messages_in *m, struct message_in *message, enum outco
     if (m->ready++ == 0)
         m->first_ready = (uint32_t)message->number;
     else
-        slot(m, m->last_ready)->next_ready = (uint32_t)message->number;
+        messages_in_at(m, m->last_ready)->next_ready = (uint32_t)message->number;
     m->last_ready = (uint32_t)message->number;
 }
 
@@ -126,6 +129,8 @@ bool messages_in_have_begun(struct messages_in *m)
 /* Behind the message's end nothing stays of what landed there. */
 static void wipe(const struct message_in *message)
 {
+    if (message->scribbled <= message->length)
+        return;
     uint64_t end = message->scribbled < message->size ? message->scribbled : message->size;
     if (message->outcome != OUTCOME_OK || end <= message->length)
         return;
@@ -139,7 +144,7 @@ bool messages_in_take_event(struct messages_in *m, struct event *event)
 {
     if (m->ready == 0)
         return false;
-    struct message_in *message = slot(m, m->first_ready);
+    struct message_in *message = messages_in_at(m, m->first_ready);
     m->first_ready = message->next_ready;
     m->ready--;
     bool has_length = message->outcome == OUTCOME_OK || message->outcome == OUTCOME_TOO_LARGE;
@@ -168,10 +173,10 @@ void messages_in_check(const struct messages_in *m)
     uint32_t withdrawn = 0;
     uint32_t ready = 0;
     CHECK(m->next - m->base <= m->capacity);
-    CHECK(m->base == m->next || slot(m, m->base)->state != MESSAGE_IN_FREE);
+    CHECK(m->base == m->next || messages_in_at(m, m->base)->state != MESSAGE_IN_FREE);
     CHECK(m->next - m->base <= m->ring_table.size);
     for (uint64_t number = m->base; number < m->next; number++) {
-        const struct message_in *message = slot(m, number);
+        const struct message_in *message = messages_in_at(m, number);
         if (message->state == MESSAGE_IN_FREE)
             continue;
         CHECK(message->number == number);

@@ -60,12 +60,18 @@ struct messages_in {
 /* Empty, in a table for a ring (CHECKed) of struct message_in, and one of struct missing_node. */
 void messages_in_init(struct messages_in *m, struct table ring, struct table nodes, uint64_t first);
 
+/* The place of one of these numbers: base <= number < next. It may be FREE. */
+static inline struct message_in *messages_in_at(const struct messages_in *m, uint64_t number)
+{
+    return &m->ring[number & (m->ring_table.size - 1)];
+}
+
 /* The message with this number, or NULL if it is over or not yet there. O(1). */
 static inline struct message_in *messages_in_find(struct messages_in *m, uint64_t number)
 {
     if (number - m->base >= m->next - m->base)
         return NULL;
-    struct message_in *message = &m->ring[number & (m->ring_table.size - 1)];
+    struct message_in *message = messages_in_at(m, number);
     return message->state == MESSAGE_IN_FREE ? NULL : message;
 }
 

@@ -53,16 +53,13 @@ static inline uint64_t prediction_end(const struct prediction *walk,
     return walk->usual != 0 && walk->usual < message->size ? walk->usual : message->size;
 }
 
-/* The walk's message, if all of it is missing, and it is taken to be one unit of `unit` bytes, not
- * 0; else NULL. The walk is at the beginning of a message, and no trailer has told of it. */
-static inline struct message_in *prediction_whole(const struct prediction *walk,
-                                                  struct messages_in *messages, uint32_t unit)
+/* Is all of the message missing, and is it taken to have `unit` bytes, which are one unit? No
+ * trailer has told of it. */
+static inline bool prediction_is_whole(const struct prediction *walk,
+                                       const struct message_in *message, uint32_t unit)
 {
-    struct message_in *message = messages_in_find(messages, walk->message);
-    bool is_whole = message != NULL && message->state == MESSAGE_IN_POSTED &&
-                    message->pieces == NULL && message->missing.bytes == message->size &&
-                    prediction_end(walk, message) == unit && unit > 0 && unit <= walk->unit;
-    return is_whole ? message : NULL;
+    return message->state == MESSAGE_IN_POSTED && message->pieces == NULL &&
+           message->missing.bytes == message->size && prediction_end(walk, message) == unit;
 }
 
 #endif

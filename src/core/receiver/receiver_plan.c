@@ -100,18 +100,20 @@ static void offer_wholes(struct receiver *r, struct landing *landing, struct pre
     uint32_t unit = room->unit;
     uint64_t most =
         lesser(lesser(room->pairs, room->bytes / (unit + TRAILER_BYTES)), landing_room(landing));
-    uint64_t first = walk->message;
-    struct message_in *message;
-    while (walk->message - first < most &&
-           (message = prediction_whole(walk, &r->messages, unit)) != NULL) {
+    uint64_t first = walk->message, number = first;
+    uint64_t end = unit == 0 || unit > walk->unit ? first : lesser(first + most, r->messages.next);
+    for (; number < end; number++) {
+        struct message_in *message = messages_in_at(&r->messages, number);
+        if (!prediction_is_whole(walk, message, unit))
+            break;
         message->offered = greater(message->offered, unit);
         landing_add(landing, message->buffer, unit);
-        walk->message++;
     }
-    if (walk->message == first)
+    walk->message = number;
+    if (number == first)
         return;
-    fill_room(room, unit, (uint32_t)(walk->message - first));
-    note_planned(r, first, walk->message);
+    fill_room(room, unit, (uint32_t)(number - first));
+    note_planned(r, first, number);
 }
 
 /* Plans one opening: pairs until no burst could fill more. */

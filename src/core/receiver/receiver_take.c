@@ -33,29 +33,36 @@ static void take_confirmation(struct receiver *r, struct burst *burst)
 
 /* Writes what the sender is told of a message: its buffer's size, or that it is withdrawn. False:
  * it is told nothing. */
-static bool announced_size(struct receiver *r, uint64_t number, uint64_t *size)
+static bool announced_size(const struct message_in *message, uint64_t *size)
 {
-    const struct message_in *message = messages_in_find(&r->messages, number);
     if (message == NULL || message->state == MESSAGE_IN_ENDED)
         return false;
     *size = message->state == MESSAGE_IN_WITHDRAWN ? REQUEST_WITHDRAWN : message->size;
     return true;
 }
 
+/* Is the sender told that of it, too? */
+static bool is_announced_as(const struct message_in *message, uint64_t size)
+{
+    if (message->state == MESSAGE_IN_POSTED)
+        return message->size == size;
+    return message->state == MESSAGE_IN_WITHDRAWN && size == REQUEST_WITHDRAWN;
+}
+
 /* The next run of equal buffers at or behind *number; false at the end. */
 static bool next_run(struct receiver *r, uint64_t *number, struct request_run *run)
 {
-    uint64_t size;
-    while (*number < r->messages.next && !announced_size(r, *number, &run->size))
+    struct messages_in *m = &r->messages;
+    while (*number < m->next && !announced_size(messages_in_find(m, *number), &run->size))
         ++*number;
-    if (*number >= r->messages.next)
+    if (*number >= m->next)
         return false;
     run->first = receiver_session_message(&r->session, *number);
     run->count = 0;
     do {
         ++*number;
         run->count++;
-    } while (*number < r->messages.next && announced_size(r, *number, &size) && size == run->size);
+    } while (*number < m->next && is_announced_as(messages_in_at(m, *number), run->size));
     return true;
 }
 

@@ -60,9 +60,9 @@ static bool is_calm(const struct receiver *r)
 {
     const struct receiver_timer *t = &r->timer;
     uint64_t posted = announced(r) + unannounced(r);
-    duration interval = posted > 0 ? t->age / (duration)posted : 0;
-    return r->steady >= CALM_UNITS && t->round_trip > 0 && interval >= CALM &&
-           interval >= CALM_TRIPS * t->round_trip;
+    bool is_slow = posted > 0 && t->age >= CALM * (duration)posted;
+    return is_slow && r->steady >= CALM_UNITS && t->round_trip > 0 &&
+           t->age / (duration)posted >= CALM_TRIPS * t->round_trip;
 }
 
 /* Has the sender used none of the buffers since the last request? Then it is in no need of more.

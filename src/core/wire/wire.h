@@ -39,8 +39,14 @@ static inline void wire_put_u32(uint8_t b[4], uint32_t value)
 
 static inline void wire_put_u64(uint8_t b[8], uint64_t value)
 {
-    wire_put_u32(b, (uint32_t)(value >> 32));
-    wire_put_u32(b + 4, (uint32_t)value);
+    b[0] = (uint8_t)(value >> 56);
+    b[1] = (uint8_t)(value >> 48);
+    b[2] = (uint8_t)(value >> 40);
+    b[3] = (uint8_t)(value >> 32);
+    b[4] = (uint8_t)(value >> 24);
+    b[5] = (uint8_t)(value >> 16);
+    b[6] = (uint8_t)(value >> 8);
+    b[7] = (uint8_t)value;
 }
 
 #endif

@@ -223,6 +223,37 @@ TEST(run__breaks_off_at_a_stranger)
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
 }
 
+/* Units name messages that are long over, where those lie that have their places in the table. */
+TEST(run__none_of_messages_that_are_over)
+{
+    receiver_rig_start(4, SMALL);
+    put_run(0, 4, 12);
+    receiver_rig_land();
+    for (uint64_t n = 0; n < 4; n++)
+        receiver_rig_expect_message(n, SMALL);
+    for (int i = 4; i < 11; i++)
+        receiver_rig_post(SMALL);
+    put_run(4, 8, 12);
+    for (uint32_t n = 0; n < 2; n++) {
+        struct unit_trailer t = small(n, 12);
+        t.seq = 8 + n;
+        receiver_rig_put_unit(&t);
+    }
+    receiver_rig_land();
+    for (uint64_t n = 4; n < 8; n++)
+        receiver_rig_expect_message(n, SMALL);
+    receiver_rig_expect_no_event();
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 2);
+    for (uint32_t n = 8; n < 11; n++) {
+        struct unit_trailer t = small(n, 11);
+        t.seq = 2 + n;
+        receiver_rig_put_unit(&t);
+    }
+    receiver_rig_land();
+    for (uint64_t n = 8; n < 11; n++)
+        receiver_rig_expect_message(n, SMALL);
+}
+
 /* What was marked is counted for each unit. */
 TEST(run__of_units_that_met_congestion)
 {
