@@ -25,8 +25,10 @@ static void begin_flight(struct zcrp_entity *e, struct message *m, nlong size)
 {
     collection_withdraw(m);
     message_begin(m, e, size, m->is_wrapped ? clock_tick() : 0);
-    e->wrapped += m->is_wrapped;
-    e->unseen += m->is_unseen;
+    if (m->is_wrapped) { /* no other is unseen */
+        e->wrapped++;
+        e->unseen += m->is_unseen;
+    }
 }
 
 /* Under the mutex. Messages keep their order, so none passes the backlog. One for a connection's
@@ -187,6 +189,15 @@ static void leave_joined(struct zcrp_entity *e, const struct message *m)
     }
 }
 
+/* The message enters the machine; false: that has no room. Compiled as one function (flatten), as
+ * those of link/wholes.h are, because each small message goes through it twice. */
+__attribute__((flatten)) static bool enter_machine(struct zcrp_entity *e, struct message *m,
+                                                   nlong size)
+{
+    begin_flight(e, m, size);
+    return machine_submit(&e->machine, 0, m);
+}
+
 /* The same over a socket: the message joins others that wait, or are under way. If it can leave at
  * once this thread sends it. */
 static bool submit_joining(struct zcrp_entity *e, struct message *m, nlong size)
@@ -194,8 +205,7 @@ static bool submit_joining(struct zcrp_entity *e, struct message *m, nlong size)
     if (!joins_only(e, size))
         return false;
     entity_touch(e);
-    begin_flight(e, m, size);
-    if (!machine_submit(&e->machine, 0, m)) {
+    if (!enter_machine(e, m, size)) {
         backlog_add(&e->backlog, m);
         entity_leave(e);
         return true;

@@ -52,14 +52,17 @@ void entity_move(struct zcrp_entity *e, enum entity_life life)
 
 void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length)
 {
-    bool is_well = code == ZCRP_OK;
-
     message_decide(m, code, length);
-    e->wrapped -= m->is_wrapped;
-    e->unseen -= m->is_unseen;
-    e->messages += is_well;
-    e->failures += !is_well;
-    e->bytes += is_well ? length : 0;
+    if (m->is_wrapped) { /* no other is unseen */
+        e->wrapped--;
+        e->unseen -= m->is_unseen;
+    }
+    if (code == ZCRP_OK) {
+        e->messages++;
+        e->bytes += length;
+    } else {
+        e->failures++;
+    }
     if (m->is_copy) {
         e->copied -= message_copy_bytes(m->size);
         free(m);
@@ -76,14 +79,19 @@ static void end_backlog(struct zcrp_entity *e, int code)
         entity_end(e, m, code, 0);
 }
 
-/* Ends the messages that the machine is done with; blanks have no user. */
-static void take_endings(struct zcrp_entity *e)
+/* Ends the messages that the machine is done with; blanks have no user. Compiled as one function
+ * (flatten), with fewer instructions for each. */
+__attribute__((flatten)) static void take_endings(struct zcrp_entity *e)
 {
     struct event event;
 
     while (machine_event(&e->machine, &event)) {
         if (event.user == NULL)
             continue;
+        if (event.outcome == OUTCOME_OK) {
+            entity_end(e, event.user, ZCRP_OK, event.length);
+            continue;
+        }
         int code = code_of_outcome(event.outcome, e->link->is_broken);
         entity_end(e, event.user, code, event.length);
         if (code_ends_session(event.outcome))

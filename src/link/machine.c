@@ -209,7 +209,9 @@ void machine_fini(struct machine *m)
     *m = (struct machine){.near = NULL};
 }
 
-static bool submit_pieces(struct machine *m, instant now, struct message *message, uint64_t *number)
+/* Beside the way of messages in one place, which is compiled into its callers. */
+__attribute__((noinline)) static bool submit_pieces(struct machine *m, instant now,
+                                                    struct message *message, uint64_t *number)
 {
     const struct pieces *pieces = message->pieces;
 

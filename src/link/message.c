@@ -85,18 +85,9 @@ void message_destroy(struct message *m)
 
 /* ---- a flight ---- */
 
-/* Not what was said of a connection, which may have been another. */
-static int say_refused(int code)
+int message_say_refused(void)
 {
-    return reason_say(code, "%s", zcrp_strerror(code));
-}
-
-int message_code(const struct message *m)
-{
-    if (latch_is_open(&m->latch))
-        return m->code == ZCRP_ERROR_REFUSED ? say_refused(m->code) : m->code;
-    /* Not message_is_in_flight, which would look at the latch again: it may have opened by now. */
-    return m->generation == forked_generation() ? ZCRP_ERROR_BUSY : ZCRP_ERROR_FORKED;
+    return reason_say(ZCRP_ERROR_REFUSED, "%s", zcrp_strerror(ZCRP_ERROR_REFUSED));
 }
 
 bool message_is_unseen(const struct message *m, nlong size, instant now)

@@ -37,16 +37,16 @@ void tx_pass_hints(struct zcrp_entity *e)
     struct zcrp_entity *asker = sender != NULL ? sender : e;
     const struct hints *known = &asker->hints;
     struct hints all = {.too_bigs = count_hints(asker, CHANNEL_TOO_BIGS),
-                        .refusals = count_hints(asker, CHANNEL_REFUSALS),
-                        .closed_ports = count_hints(asker, CHANNEL_CLOSED_PORTS),
-                        .homeless = count_hints(asker, CHANNEL_HOMELESS)};
+                        .refusals = count_hints(asker, CHANNEL_REFUSALS)};
+
+    if (all.too_bigs == known->too_bigs && all.refusals == known->refusals)
+        return;
+    all.closed_ports = count_hints(asker, CHANNEL_CLOSED_PORTS);
+    all.homeless = count_hints(asker, CHANNEL_HOMELESS);
     struct hints more = {.too_bigs = all.too_bigs - known->too_bigs,
                          .refusals = all.refusals - known->refusals,
                          .closed_ports = all.closed_ports - known->closed_ports,
                          .homeless = all.homeless - known->homeless};
-
-    if (more.too_bigs == 0 && more.refusals == 0)
-        return;
     entity_touch(asker);
     if (more.homeless > 0)
         own_move_on_homeless(asker->link);
