@@ -123,7 +123,7 @@ TEST(idle__keeps_few_pages, .rows = 2)
         {.connections = 2 * ALL, .unit_bytes = 1472, .silence_ns = 4 * ENDS_SECOND}};
 
     bytes = 1 << 20;
-    if (!IS_SANITIZED) /* that has memory of its own for each byte */
+    if (!IS_SANITIZED)         /* that has memory of its own for each byte */
         measure(&row[_i], 24); /* 15 to 18 on a quiet machine */
 }
 
