@@ -239,10 +239,10 @@ TEST(collection_leave_queue__while_messages_are_told)
     completions_init(&queue, count, &rings, NULL);
     ck_assert(completions_add(&queue, &collection.place, &(struct place){.context = NULL}));
     const struct list ended = ended_of(3);
-    struct completions *told = collection_put(&collection, ended);
+    struct completions *rung = collection_put(&collection, ended);
     ck_assert(collection_leave_queue(&collection, &queue, &sockets));
     messages_tell(ended);
-    collection_tell(&collection, told);
+    collection_tell(&collection, rung);
     for (int i = 0; i < 3; i++)
         ck_assert(!message_is_in_flight(message_of(m[i])));
     completions_fini(&queue);
