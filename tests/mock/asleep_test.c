@@ -275,7 +275,7 @@ TEST(asleep__not_without_what_comes_behind_the_last_look)
 
 /* ---- a sender that sleeps on ---- */
 
-enum { ROOM = 4, MOST = ROOM + 4 }; /* some end before there is a backlog */
+enum { ROOM = 4, MOST = ROOM + 4, TRIES = 20 }; /* some end before there is a backlog */
 
 /* Does the sender sleep on, though whole messages end? And does a message wait for room? */
 static bool is_idle(struct zcrp_entity *sender, bool *has_backlog)
@@ -287,14 +287,19 @@ static bool is_idle(struct zcrp_entity *sender, bool *has_backlog)
     return is_so;
 }
 
-static void await_idle(struct zcrp_entity *sender)
+/* A sender that was about to do something when it fell asleep says that it is idle only the next
+ * time, which the receiver does not bring about while it is held. */
+static bool becomes_idle(struct zcrp_entity *sender)
 {
-    bool has_backlog;
+    bool has_backlog = false;
+    bool is_so = is_idle(sender, &has_backlog);
 
-    for (int i = 0; i < 5000 && !is_idle(sender, &has_backlog); i++)
+    for (int i = 0; i < PATIENCE_MS && !is_so; i++) {
         (void)usleep(1000);
-    assert_true(is_idle(sender, &has_backlog));
-    assert_false(has_backlog);
+        is_so = is_idle(sender, &has_backlog);
+    }
+    assert_false(is_so && has_backlog);
+    return is_so;
 }
 
 /* Until messages cross as a whole. The receiver's worker is held behind the last one, or before. */
@@ -315,9 +320,8 @@ static void meet_and_hold(struct pair *p)
     assert_true(atomic_load(&at.is_held));
 }
 
-/* Nobody waits for its messages, but one of them waits for room: then it wants to know of each that
- * ends. */
-TEST(asleep__not_beside_a_backlog)
+/* True if there was a backlog. */
+static bool look_at_backlog(void)
 {
     const struct zcrp_options few = {.channel = ZCRP_CHANNEL_MEMORY, .messages = ROOM};
     struct pair p = open_pair_with(&few);
@@ -331,8 +335,7 @@ TEST(asleep__not_beside_a_backlog)
         out[i] = zcrp_alloc_msg(BYTES);
         assert_int_equal(zcrp_submit(p.receiver, in[i], BYTES), ZCRP_OK);
     }
-    while (!has_backlog && sent < MOST) {
-        await_idle(p.sender);
+    while (!has_backlog && sent < MOST && becomes_idle(p.sender)) {
         assert_int_equal(zcrp_submit(p.sender, out[sent++], BYTES), ZCRP_OK);
         bool sleeps_on = is_idle(p.sender, &has_backlog);
         assert_false(sleeps_on && has_backlog);
@@ -347,6 +350,19 @@ TEST(asleep__not_beside_a_backlog)
         zcrp_free_msg(in[i]);
         zcrp_free_msg(out[i]);
     }
-    if (!has_backlog)
-        skip(); /* another thread has landed them all */
+    return has_backlog;
+}
+
+/* Nobody waits for its messages, but one of them waits for room: then it wants to know of each that
+ * ends. */
+TEST(asleep__not_beside_a_backlog)
+{
+    bool has_looked = false;
+
+    for (int i = 0; i < TRIES && !has_looked; i++) {
+        setup();
+        has_looked = look_at_backlog();
+    }
+    if (!has_looked)
+        skip();
 }
