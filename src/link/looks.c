@@ -43,13 +43,13 @@ static instant on_look(void *client)
     if (w == NULL)
         return clock_now() + MILLISECOND; /* no memory at present */
     bool is_ours = rx_begin_turn(e, is_for_taker, &before);
-    bool may_be_more = is_ours && rx_receive_all(e, w, rx_receives_of_turn(e));
+    enum arrival found = is_ours ? rx_receive_all(e, w, rx_receives_of_turn(e)) : ARRIVAL_NONE;
     workspace_give(w);
     if (!is_ours)
         return SOCKETS_LEAVE_BE;
     if (is_for_taker)
         note_taken(e, before);
-    enum turn_end end = rx_end_turn(e, may_be_more, &nap);
+    enum turn_end end = rx_end_turn(e, found, &nap);
     if (end == TURN_LEFT)
         return SOCKETS_LEAVE_BE;
     if (end == TURN_NAPS)

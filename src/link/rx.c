@@ -337,7 +337,7 @@ static enum arrival receive_some(struct zcrp_entity *e, struct workspace *w, int
     return found;
 }
 
-bool rx_receive_all(struct zcrp_entity *e, struct workspace *w, int most)
+enum arrival rx_receive_all(struct zcrp_entity *e, struct workspace *w, int most)
 {
     bool any = false;
     enum arrival found = receive_some(e, w, most, &any);
@@ -345,7 +345,7 @@ bool rx_receive_all(struct zcrp_entity *e, struct workspace *w, int most)
     e->link->rx.turned = clock_now();
     if (any)
         atomic_store_explicit(&e->link->rx.heard, e->link->rx.turned, memory_order_relaxed);
-    return found == ARRIVAL_FULL;
+    return found == ARRIVAL_NONE && any ? ARRIVAL_SOME : found;
 }
 
 bool rx_say_worker_asleep(struct zcrp_entity *reader)
@@ -396,10 +396,20 @@ bool rx_begin_turn(struct zcrp_entity *e, bool is_for_taker, uint64_t *messages)
     return is_ours;
 }
 
-enum turn_end rx_end_turn(struct zcrp_entity *e, bool may_be_more, duration *nap)
+/* Has a taker that asks again and again found nothing? That is no turn to learn a nap from. Locked.
+ */
+static bool was_look(const struct zcrp_entity *e, enum arrival found)
+{
+    const struct rx *rx = &e->link->rx;
+
+    return found == ARRIVAL_NONE && rx->is_for_taker && !rx->is_claimed && !e->transport->is_late &&
+           !rx->moderation.has_napped;
+}
+
+enum turn_end rx_end_turn(struct zcrp_entity *e, enum arrival found, duration *nap)
 {
     mutex_lock(&e->link->mutex);
-    *nap = may_be_more ? 0 : rx_rest(e);
+    *nap = found == ARRIVAL_FULL || was_look(e, found) ? 0 : rx_rest(e);
     bool is_over = e->link->is_broken;
     e->link->rx.is_for_taker = false;
     mutex_unlock(&e->link->mutex);
@@ -420,10 +430,10 @@ instant rx_on_arrival(void *client)
     struct workspace *w = workspace_take();
     if (w == NULL)
         return clock_now() + MILLISECOND; /* no memory at present */
-    bool may_be_more = rx_receive_all(
+    enum arrival found = rx_receive_all(
         e, w, e->machine.role == MACHINE_RECEIVER ? TURN_RECEIVES : rx_receives_of_turn(e));
     workspace_give(w);
-    enum turn_end end = rx_end_turn(e, may_be_more, &nap);
+    enum turn_end end = rx_end_turn(e, found, &nap);
     if (end == TURN_LEFT)
         return ENGINE_LEAVE_BE;
     if (end == TURN_NAPS || !rx_say_worker_asleep(e))

@@ -73,16 +73,17 @@ enum turn_end {
     TURN_WAITS, /* nothing is there, as far as the socket tells */
 };
 
-/* Begins it: false if a waiter receives. `*messages` have ended well by then. And ends it. */
+/* Begins it: false if a waiter receives. `*messages` have ended well by then. And ends it: what it
+ * found, as of rx_receive_all. */
 bool rx_begin_turn(struct zcrp_entity *e, bool is_for_taker, uint64_t *messages);
-enum turn_end rx_end_turn(struct zcrp_entity *e, bool may_be_more, duration *nap);
+enum turn_end rx_end_turn(struct zcrp_entity *e, enum arrival found, duration *nap);
 
 /* How often one turn receives at most. Control that comes now and then is received without a call
  * to find out that there is no more: if there is, the next turn begins at once. */
 int rx_receives_of_turn(struct zcrp_entity *e);
 
-/* Receives until nothing is there any more, or `most` times. True if there may be more. */
-bool rx_receive_all(struct zcrp_entity *e, struct workspace *w, int most);
+/* Receives until nothing is there any more, or `most` times. ARRIVAL_FULL: there may be more. */
+enum arrival rx_receive_all(struct zcrp_entity *e, struct workspace *w, int most);
 
 /* Says in memory that the worker sleeps: false if there is something. A waiter that has taken the
  * lease meanwhile, and sleeps, is woken then: no peer wakes it any more. */

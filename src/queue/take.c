@@ -255,6 +255,8 @@ static int look(struct taking *t, uint32_t seen)
         seen = atomic_load(&q->news);
         tell_all(t);
         int result = end_of(t);
+        if (result > 0)
+            q->vain = 0;
         if (result > 0 && since != 0)
             spinning_learn(&q->spinning, clock_now() - since);
         if (result != ZCRP_ERROR_BUSY)

@@ -324,10 +324,16 @@ instant sockets_due(struct sockets *s)
     return due;
 }
 
+/* Is it epoll's turn, which knows of the wake, too? */
+static bool is_epolls_turn(struct sockets *s)
+{
+    return atomic_fetch_add(&s->looks, 1) % GLANCES_A_LOOK == 0;
+}
+
 /* Is it enough to have glanced? */
 static bool is_deaf(struct sockets *s)
 {
-    return sockets_are_polled(s) && atomic_fetch_add(&s->looks, 1) % GLANCES_A_LOOK != 0;
+    return sockets_are_polled(s) && !is_epolls_turn(s);
 }
 
 bool sockets_glance(struct sockets *s)
@@ -352,10 +358,11 @@ static void on_events(struct sockets *s, const struct epoll_event *event, int co
             wake_clear(&s->wake);
 }
 
-/* Within the mutex. The only member, if its socket is armed; else NULL. */
+/* Within the mutex. The only member, if its socket is armed; else NULL, also if a set that was
+ * large has it far behind. */
 static struct sockets_member *find_only(const struct sockets *s)
 {
-    for (uint32_t i = SLOT_WAKE + 1; s->members == 1 && i < s->slots; i++)
+    for (uint32_t i = SLOT_WAKE + 1; s->members == 1 && i < s->slots && i < EVENTS; i++)
         if (s->table[i].member != NULL)
             return s->table[i].member->events != 0 ? s->table[i].member : NULL;
     return NULL;
@@ -363,10 +370,11 @@ static struct sockets_member *find_only(const struct sockets *s)
 
 /* A user's thread that only asks has the turn of an only member, whether epoll knows of something
  * or not: that is a system call less if there is something, and none more if not. False: there is
- * no such member. The wake stays as it is, for whoever sleeps next. */
+ * no such member, or epoll is to be asked. A wake that is signalled stays so until then. */
 static bool ask_only(struct sockets *s, bool *any)
 {
-    if (!atomic_load_explicit(&s->is_users, memory_order_relaxed) || sockets_are_polled(s))
+    if (!atomic_load_explicit(&s->is_users, memory_order_relaxed) || sockets_are_polled(s) ||
+        is_epolls_turn(s))
         return false;
     mutex_lock(&s->mutex);
     struct sockets_member *only = find_only(s);

@@ -88,7 +88,7 @@ struct sockets {
     struct sockets_member *first_polled, *last_polled; /* (s) */
     _Atomic uint32_t polled;                           /* (a) how many */
     struct sockets_member *_Atomic first_held;         /* (s) Also read without, for a look */
-    _Atomic uint32_t looks;                            /* (a) that glanced, and asked nobody */
+    _Atomic uint32_t looks;                            /* (a) that may do without epoll */
     _Atomic bool is_users; /* (a) a user's thread looks; its owner says so */
     _Atomic bool is_alone; /* (a) and found little: what it is told it may answer at once */
 };

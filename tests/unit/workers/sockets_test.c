@@ -225,16 +225,32 @@ TEST(sockets_look__only_member)
     ck_assert(!sockets_look(&set, 0));
     ck_assert_int_eq(client[0].turns, 0);
     set.is_users = true;
-    wake_signal(&set.wake);
+    (void)sockets_look(&set, 0); /* of epoll, which has its turn now and then */
     (void)sockets_look(&set, 0);
     ck_assert_int_eq(client[0].turns, 1);
     ck_assert_int_eq(client[0].is_for_user, true);
+    wake_signal(&set.wake);
+    (void)sockets_look(&set, 0);
+    ck_assert_int_eq(client[0].turns, 2);
     ck_assert(sockets_look(&set, NEVER)); /* by the wake */
-    ck_assert_int_eq(client[0].turns, 1);
+    ck_assert_int_eq(client[0].turns, 2);
     client[0].next = SOCKETS_LEAVE_BE;
     for (int i = 0; i < 3; i++)
         (void)sockets_look(&set, 0);
-    ck_assert_int_eq(client[0].turns, 2);
+    ck_assert_int_eq(client[0].turns, 3);
+}
+
+/* Who polls the set's epoll, and only asks, is not told of one wake for ever. */
+TEST(sockets_look__only_member_and_the_wake)
+{
+    for (int i = 1; i < 3; i++)
+        ck_assert(sockets_remove(&set, &client[i].member));
+    set.is_users = true;
+    wake_signal(&set.wake);
+    for (int i = 0; i < 64; i++)
+        (void)sockets_look(&set, 0);
+    ck_assert(!is_readable());
+    ck_assert_int_gt(client[0].turns, 32);
 }
 
 /* A glance looks at no socket. */
