@@ -249,7 +249,7 @@ void channel_join(struct channel *c, bool joins);
 
 static inline uint64_t channel_count(const struct channel *c, enum channel_counter which)
 {
-    return atomic_load_explicit(&c->counter[which], memory_order_relaxed);
+    return atomic_load_explicit(&c->counter[which], memory_order_acquire);
 }
 
 /* ---- for the kinds of channel themselves ---- */
@@ -266,7 +266,7 @@ static inline bool channel_is_raw(const struct channel *c)
 
 static inline void channel_note(struct channel *c, enum channel_counter which, uint64_t times)
 {
-    atomic_fetch_add_explicit(&c->counter[which], times, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->counter[which], times, memory_order_release);
 }
 
 #endif

@@ -70,14 +70,15 @@ enum channel_verdict fault_note(struct channel *c, int error)
     };
     enum channel_verdict verdict = verdict_of(c, error);
 
-    if (verdict == CHANNEL_BROKEN)
-        atomic_store_explicit(&c->fault, error, memory_order_relaxed);
-    else
-        channel_note(c, counter[-verdict], 1);
     if (error == ECONNREFUSED)
         channel_note(c, CHANNEL_CLOSED_PORTS, 1);
     if (c->may_rebind && is_homeless(error))
         channel_note(c, CHANNEL_HOMELESS, 1);
+    /* Last: who finds it counted looks at the others (tx_pass_hints). */
+    if (verdict == CHANNEL_BROKEN)
+        atomic_store_explicit(&c->fault, error, memory_order_relaxed);
+    else
+        channel_note(c, counter[-verdict], 1);
     return verdict;
 }
 
