@@ -176,12 +176,11 @@ static void leave_joined(struct zcrp_entity *e, const struct message *m)
 {
     const struct machine *k = &e->machine;
     bool is_sender = k->role == MACHINE_SENDER;
+    bool waits = is_sender && sender_awaits_buffer(k->sender, m->number); /* for a request */
 
-    if (is_sender && sender_awaits_buffer(k->sender, m->number)) {
-        mutex_unlock(&e->link->mutex); /* the request that names it finds it */
-    } else if (is_sender && machine_is_in_transit(k)) {
+    if (!waits && is_sender && machine_is_in_transit(k)) {
         entity_leave_joined(e);
-    } else if (machine_has_burst(k)) {
+    } else if (!waits && machine_has_burst(k)) {
         tx_drain(e, is_sender ? SENDING_AT_ONCE : SENDING_BURSTS);
         entity_leave(e);
     } else {
