@@ -168,6 +168,13 @@ class End:
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             return int(re.search(r"RssAnon:\s*(\d+)", status.read()).group(1)) << 10
 
+    def link(self, fd):
+        """What a descriptor of its is."""
+        try:
+            return os.readlink(f"/proc/{self.process.pid}/fd/{fd}")
+        except OSError:
+            return ""
+
     def kill(self):
         self.process.kill()
         self.process.wait()
@@ -214,12 +221,12 @@ class Near(End):
         self.port = self.ports[0] if count else None
 
     @classmethod
-    def by_shell(cls, place, target, rsh):
+    def by_shell(cls, place, target, rsh, *more):
         """Through a far end that a remote shell starts."""
         near = cls.__new__(cls)
         End.__init__(near, place)
         near.launch("-e", rsh, "--far-program", program("zcrp-tunnel"), "user@127.0.0.1", "-L",
-                    f"0:127.0.0.1:{target.port}")
+                    f"0:127.0.0.1:{target.port}", *more)
         near.port = near.wait_for(r"listens on port (\d+)$")[0]
         return near
 

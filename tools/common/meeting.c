@@ -381,4 +381,7 @@ void remote_end(struct remote *remote)
         (void)waitpid(remote->pid, &status, 0);
         remote->pid = 0;
     }
+    if (remote->out >= 0)
+        (void)close(remote->out);
+    remote->out = -1;
 }

@@ -101,7 +101,8 @@ int remote_start(struct remote *remote, const char *shell, const char *login,
 int remote_meet(struct remote *remote, const struct meeting *meeting,
                 const struct meeting_program *program, uint16_t *port, bool *is_one_host);
 
-/* Tells the far end that this one is over, waits for it a while, and ends it if it goes on. */
+/* Tells the far end that this one is over, waits for it a while, and ends it if it goes on. Closes
+ * `out`. */
 void remote_end(struct remote *remote);
 
 #endif

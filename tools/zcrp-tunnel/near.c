@@ -237,6 +237,7 @@ static int start_far(void)
                    (double)near.options->streams.silence_ns / 1e9);
     loop_leave(&near.remote_out);
     remote_end(&near.remote);
+    near.remote_out.fd = -1; /* closed */
     zcrp_keys_free(near.zcrp.keys);
     near.zcrp.keys = NULL;
     meeting_make(&meeting, (uint16_t)near.options->port);

@@ -419,6 +419,28 @@ def by_shell(place):
     place.check("an option as a host", status == 2)
 
 
+def shell_stays(place):
+    """The far end is lost, and the remote shell goes on until the near end lets go of it: nothing is left of it."""
+    path = place.file("rsh-stays")
+    with open(path, "w", encoding="ascii") as script:
+        script.write('#!/bin/sh\nshift\nexec 3<&0\n"$@" <&3 &\n'
+                     f'echo $! >{path}.pid\nwait $!\ncat <&3 >/dev/null\n')
+    os.chmod(path, 0o755)
+
+    def pid_of():
+        with open(f"{path}.pid", encoding="ascii") as file:
+            return int(file.read())
+
+    def pipes():
+        return sum(near.link(fd).startswith("pipe:") for fd in os.listdir(f"/proc/{near.process.pid}/fd"))
+    with Target.echo() as echo, Near.by_shell(place, echo, path, "--silence", "3") as near:
+        place.check("a stream", echoes(near.port, b"x" * 1000))
+        before = pipes()
+        os.kill(pid_of(), signal.SIGKILL)
+        place.check("it is started again", near.said("connected to 127.0.0.1 again", 30))
+        place.check(f"with as many pipes: {before}, {pipes()}", pipes() == before)
+
+
 def is_zombie(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as file:
@@ -472,4 +494,4 @@ if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
         command_line, paused, killed_far, killed_near, reverse, socks,
-        by_shell, stdio])
+        by_shell, shell_stays, stdio])
