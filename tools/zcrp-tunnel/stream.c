@@ -363,10 +363,12 @@ static void post(struct stream *stream)
 static void end_output(struct stream *stream)
 {
     stream->has_peer_end = true;
-    if (!stream->is_socket)
+    if (!stream->is_socket) {
+        (void)shutdown(stream->out.fd, SHUT_WR); /* `in` may be the same socket */
         loop_close(&stream->out);
-    else if (shutdown(stream->in.fd, SHUT_WR) != 0 && errno != ENOTCONN)
+    } else if (shutdown(stream->in.fd, SHUT_WR) != 0 && errno != ENOTCONN) {
         stream_drop(stream);
+    }
     finish(stream);
 }
 
@@ -547,13 +549,14 @@ static void run(struct turn *turn)
         die(stream, stream->ended);
 }
 
-/* That `out` has hung up is an error when it is written to. */
+/* After any event of `out` write() says what it is worth. That nobody reads a pipe matters only when
+ * there is something to write; a full one has EPOLLERR then, and no EPOLLOUT. */
 static void on_tcp(struct watch *watch, uint32_t events)
 {
     struct stream *stream = watch->context;
 
     if (watch == &stream->out)
-        events &= ~(uint32_t)EPOLLHUP;
+        events = EPOLLOUT;
     stream->is_readable |= (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) != 0;
     stream->is_writable |= (events & EPOLLOUT) != 0;
     stream->has_hung_up |= (events & (EPOLLRDHUP | EPOLLHUP)) != 0;

@@ -490,8 +490,62 @@ def stdio(place):
         place.check("no far end", status == 3 and "nobody listens" in said)
 
 
+def stdio_socket(place):
+    """Standard input and output are one socket: each direction ends by itself."""
+    data, heard = random_bytes(MEGABYTE), []
+
+    def serve(client):
+        client.sendall(b"first")
+        client.shutdown(socket.SHUT_WR)
+        heard.append(fetch(client))
+    here, there = socket.socketpair()
+    with Target(serve) as target, Far(place, target) as far, here:
+        with subprocess.Popen([program("zcrp-tunnel"), "--keys", place.key("key"), "--stdio", far.address,
+                               f"127.0.0.1:{target.port}"], stdin=there, stdout=there) as process:
+            there.close()
+            here.settimeout(20)
+            try:
+                place.check("the target ends first", fetch(here) == b"first")
+            except TimeoutError:
+                place.check("the target's end arrives", False)
+            here.settimeout(None)
+            here.sendall(data)
+            here.shutdown(socket.SHUT_WR)
+            place.check("and its client afterwards", process.wait(30) == 0)
+        target.wait()
+        place.check("with all its bytes", heard == [data])
+
+
+def stdio_unread(place):
+    """Nobody reads standard output: what comes in is sent all the same, and an answer is an error."""
+    data, heard = random_bytes(3 * MEGABYTE), []
+
+    def talk(client):
+        while True:
+            client.sendall(bytes(65536))
+    with Target(lambda client: heard.append(fetch(client))) as quiet, Target(talk) as talker, \
+            Far(place, quiet, "--allow", f"127.0.0.1:{talker.port}") as far:
+        for target, is_read in ((quiet, False), (talker, False), (talker, True)):
+            out, end = os.pipe()
+            with subprocess.Popen([program("zcrp-tunnel"), "--keys", place.key("key"), "--stdio", far.address,
+                                   f"127.0.0.1:{target.port}"], stdin=subprocess.PIPE, stdout=end,
+                                  stderr=subprocess.DEVNULL) as process:
+                os.close(end)
+                if is_read: # until the pipe is full
+                    place.check("an answer begins", len(os.read(out, 1)) == 1)
+                    time.sleep(0.5)
+                os.close(out)
+                if target is quiet:
+                    time.sleep(0.5)
+                    process.stdin.write(data)
+                    process.stdin.close()
+                place.check(f"its end: {target is quiet}, {is_read}", process.wait(30) == (target is talker))
+        quiet.wait()
+        place.check("all bytes arrive", heard == [data])
+
+
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
         command_line, paused, killed_far, killed_near, reverse, socks,
-        by_shell, shell_stays, stdio])
+        by_shell, shell_stays, stdio, stdio_socket, stdio_unread])
