@@ -25,7 +25,7 @@ enum {
     DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
     CONNECTIONS_MOST = 1 << 18,
     BACKLOG = 4096,
-    MESSAGES = 64, /* of a connection, under way */
+    MESSAGES_LEAST = 64, MESSAGES_BESIDE = 16, /* of a connection, under way: beside its buffers */
 };
 
 static const int64_t second_ns = 1000000000, refused_ns = 5000000000;
@@ -47,17 +47,19 @@ static struct {
 struct zcrp_options stream_setup(const struct stream_settings *settings, struct zcrp_keys *keys)
 {
     uint64_t most = environment_descriptors();
+    uint32_t messages;
 
     most = most > 2 * DESCRIPTORS_SPARE ? (most - DESCRIPTORS_SPARE) / 2 : DESCRIPTORS_SPARE;
     most = most < CONNECTIONS_MOST ? most : CONNECTIONS_MOST;
     credit_most = (unsigned)(settings->window / STREAM_BYTES);
+    messages = credit_most + MESSAGES_BESIDE;
     buffers_limit(settings->memory);
     is_verbose = settings->is_verbose;
     return (struct zcrp_options){
         .keys = keys,
         .connections = (uint32_t)most,
         .backlog = (uint32_t)(most < BACKLOG ? most : BACKLOG),
-        .messages = MESSAGES,
+        .messages = messages > MESSAGES_LEAST ? messages : MESSAGES_LEAST,
         .silence_ns = settings->silence_ns,
         .connect_ns = connect_ns,
         .window_bytes = 2 * settings->window,
