@@ -31,32 +31,41 @@ static volatile sig_atomic_t ending_signal, usr1_came;
 /* ---- jobs ---- */
 
 static struct {
-    struct crew crew;
-    struct crew_job *done; /* under its lock */
+    struct crew crews[JOB_KINDS];
+    pthread_mutex_t lock;
+    struct crew_job *done; /* under the lock */
     int unfinished;
-} jobs;
+} jobs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void on_done(struct crew_job *job)
 {
     const uint64_t one = 1;
 
+    pthread_mutex_lock(&jobs.lock);
     job->next = jobs.done;
     jobs.done = job;
+    pthread_mutex_unlock(&jobs.lock);
     (void)!write(loop.finished.fd, &one, sizeof(one));
 }
 
-void loop_job(struct job *job)
+void loop_job(struct job *job, enum job_kind kind)
 {
     jobs.unfinished++;
-    crew_add(&jobs.crew, &job->crew);
+    crew_add(&jobs.crews[kind], &job->crew);
+}
+
+void loop_job_done(struct job *job)
+{
+    jobs.unfinished++;
+    on_done(&job->crew);
 }
 
 static void finish_jobs(void)
 {
-    pthread_mutex_lock(&jobs.crew.lock);
+    pthread_mutex_lock(&jobs.lock);
     struct crew_job *job = jobs.done;
     jobs.done = NULL;
-    pthread_mutex_unlock(&jobs.crew.lock);
+    pthread_mutex_unlock(&jobs.lock);
     while (job != NULL) {
         struct job *finished = (struct job *)((char *)job - offsetof(struct job, crew));
 
@@ -122,9 +131,11 @@ int loop_open(const struct loop_calls *calls)
     catch_signals();
     loop.epoll = epoll_create1(EPOLL_CLOEXEC);
     loop.finished = (struct watch){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), on_finished, NULL};
-    if (crew_init(&jobs.crew, "zcrp-tunnel job", CREW_THREADS_MOST) != 0)
-        return complain("cannot start threads: %s", strerror(errno));
-    jobs.crew.on_done = on_done;
+    for (int kind = 0; kind < JOB_KINDS; kind++) {
+        if (crew_init(&jobs.crews[kind], "zcrp-tunnel job", CREW_THREADS_MOST) != 0)
+            return complain("cannot start threads: %s", strerror(errno));
+        jobs.crews[kind].on_done = on_done;
+    }
     int code = zcrp_queue_open(&loop.queue);
     if (code == 0)
         loop.completions = (struct watch){zcrp_queue_descriptor(loop.queue), on_completions, NULL};

@@ -22,7 +22,10 @@ struct turn {
     void (*run)(struct turn *turn);
 };
 
-/* What may take long: crew.work in a thread, then `finish` in the loop, at the end of a round. */
+/* What may take long: crew.work in a thread, then `finish` in the loop, at the end of a round. Each
+ * kind has threads of its own: a peer that lets closes wait keeps no other peer's name waiting. */
+enum job_kind { JOB_RESOLVE, JOB_CLOSE, JOB_KINDS };
+
 struct job {
     struct crew_job crew;
     void (*finish)(struct job *job);
@@ -52,7 +55,9 @@ int loop_release(struct watch *watch);
 void loop_close(struct watch *watch);
 
 void loop_soon(struct turn *turn);
-void loop_job(struct job *job);
+void loop_job(struct job *job, enum job_kind kind);
+/* The same for a job whose work is done already. */
+void loop_job_done(struct job *job);
 
 /* Runs until loop_stop, whose first status it returns, or a signal: 128 and its number. Then until
  * all jobs have finished, for 2 s at most. */

@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,8 @@ struct dial {
     struct job job;
     struct dial *next; /* of all */
     struct addrinfo *found, *tried;
-    dial_end on_end; /* NULL: cancelled */
+    dial_end on_end;       /* NULL: was called, or is not to be */
+    atomic_bool is_wanted; /* or the thread need not resolve it any more */
     void *context;
     int64_t since_ns;
     enum { DIAL_RESOLVES, DIAL_CONNECTS, DIAL_OVER } phase;
@@ -70,12 +72,21 @@ struct dial {
 
 static struct dial *dials;
 
+static void tell(struct dial *dial, int fd, enum refusal reason, const char *text)
+{
+    dial_end on_end = dial->on_end;
+
+    dial->on_end = NULL;
+    atomic_store(&dial->is_wanted, false);
+    if (on_end != NULL)
+        on_end(dial->context, fd, reason, text);
+}
+
 static void end(struct dial *dial, int fd, enum refusal reason, const char *text)
 {
     dial->phase = DIAL_OVER;
     loop_close(&dial->watch);
-    if (dial->on_end != NULL)
-        dial->on_end(dial->context, fd, reason, text);
+    tell(dial, fd, reason, text);
 }
 
 static void fail(struct dial *dial)
@@ -139,7 +150,8 @@ static void resolve_in_thread(struct crew_job *job)
 {
     struct dial *dial = (struct dial *)((char *)job - offsetof(struct dial, job.crew));
 
-    dial->code = socket_resolve(&dial->found, dial->host, dial->port, 0);
+    if (atomic_load(&dial->is_wanted))
+        dial->code = socket_resolve(&dial->found, dial->host, dial->port, 0);
 }
 
 struct dial *dial_start(const char *host, uint16_t port, dial_end on_end, void *context)
@@ -152,18 +164,24 @@ struct dial *dial_start(const char *host, uint16_t port, dial_end on_end, void *
                           .job = {.crew.work = resolve_in_thread, .finish = on_resolved},
                           .next = dials,
                           .on_end = on_end,
+                          .is_wanted = true,
                           .context = context,
                           .since_ns = clock_now_ns(),
                           .port = port};
     (void)snprintf(dial->host, sizeof(dial->host), "%s", host);
     dials = dial;
-    loop_job(&dial->job);
+    dial->code = socket_resolve(&dial->found, host, port, AI_NUMERICHOST);
+    if (dial->code == 0)
+        loop_job_done(&dial->job); /* `on_end` may not be called before this returns */
+    else
+        loop_job(&dial->job, JOB_RESOLVE);
     return dial;
 }
 
 void dial_cancel(struct dial *dial)
 {
     dial->on_end = NULL;
+    atomic_store(&dial->is_wanted, false);
     if (dial->phase == DIAL_CONNECTS)
         end(dial, -1, 0, "");
 }
@@ -180,9 +198,12 @@ void dial_tick(int64_t now_ns)
             free(dial);
             continue;
         }
-        if (dial->phase == DIAL_CONNECTS && now_ns - dial->since_ns >= dial_ns) {
+        bool is_late = now_ns - dial->since_ns >= dial_ns;
+        if (is_late && dial->phase == DIAL_CONNECTS) {
             dial->code = ETIMEDOUT;
             fail(dial);
+        } else if (is_late) { /* its thread goes on, or has not begun */
+            tell(dial, -1, REFUSAL_HOST, "its name takes too long to resolve");
         }
         place = &dial->next;
     }

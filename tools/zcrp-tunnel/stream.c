@@ -25,7 +25,8 @@ enum {
     DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
     CONNECTIONS_MOST = 1 << 18,
     BACKLOG = 4096,
-    MESSAGES_LEAST = 64, MESSAGES_BESIDE = 16, /* of a connection, under way: beside its buffers */
+    MESSAGES_LEAST = 64,
+    MESSAGES_BESIDE = 16, /* of a connection, under way: beside its buffers */
 };
 
 static const int64_t second_ns = 1000000000, refused_ns = 5000000000;
@@ -205,7 +206,7 @@ static void die(struct stream *stream, int code)
         dial_cancel(stream->dial);
     stream->owner->on_dead(stream, was, code);
     (void)zcrp_queue_remove_connection(loop_queue(), stream->connection);
-    loop_job(&stream->job);
+    loop_job(&stream->job, JOB_CLOSE);
 }
 
 void stream_drop(struct stream *stream)
@@ -551,8 +552,8 @@ static void run(struct turn *turn)
         die(stream, stream->ended);
 }
 
-/* After any event of `out` write() says what it is worth. That nobody reads a pipe matters only when
- * there is something to write; a full one has EPOLLERR then, and no EPOLLOUT. */
+/* After any event of `out` write() says what it is worth. That nobody reads a pipe matters only
+ * when there is something to write; a full one has EPOLLERR then, and no EPOLLOUT. */
 static void on_tcp(struct watch *watch, uint32_t events)
 {
     struct stream *stream = watch->context;

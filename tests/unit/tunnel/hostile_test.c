@@ -73,6 +73,19 @@ static uint16_t free_port(int type)
     return ntohs(at.sin_port);
 }
 
+/* Returns its port. */
+static uint16_t listen_tcp(int *fd)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(at);
+
+    *fd = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(*fd, (struct sockaddr *)&at, size), 0);
+    ck_assert_int_eq(listen(*fd, 1), 0);
+    ck_assert_int_eq(getsockname(*fd, (struct sockaddr *)&at, &size), 0);
+    return ntohs(at.sin_port);
+}
+
 static void run_end(int (*run)(void))
 {
     end = fork();
@@ -210,6 +223,40 @@ TEST(far__open_within_a_stream)
     ck_assert_int_eq(hear(connection, &came), 0); /* who does not close is closed, after 5 s */
     (void)zcrp_connection_close(connection);
     ck_assert(is_alive());
+}
+
+/* Closes that wait for a peer which takes nothing keep nobody else from a target. */
+TEST(far__closes_keep_no_dial_waiting)
+{
+    static const char other_version[] = "ZT\2\1\0\0\0\1";
+    struct control open = {.kind = CONTROL_OPEN, .length = 9, .text = "localhost"}, came = {0};
+    struct zcrp_connection *mute[CREW_THREADS_MOST + 8];
+    int target;
+
+    if (!may_fork())
+        return;
+    options.serve.port = free_port(SOCK_DGRAM);
+    open.port = listen_tcp(&target);
+    options.allowed.count = 1;
+    strcpy(options.allowed.of[0].host, "localhost");
+    options.allowed.of[0].port = open.port;
+    run_end(run_far);
+    for (int i = 0; i < ROWS(mute); i++)
+        mute[i] = connect_far();
+    struct zcrp_connection *connection = connect_far();
+    /* Each is answered, and closed as soon as it takes the answer. */
+    for (int i = 0; i < ROWS(mute); i++)
+        ck_assert_int_eq(
+            zcrp_send_copy(zcrp_connection_sender(mute[i]), other_version, sizeof(other_version)),
+            0);
+    (void)usleep(500000);
+    say(connection, open);
+    ck_assert_int_eq(hear(connection, &came), CONTROL_FINE);
+    ck_assert_int_eq(zcrp_connection_status(mute[0]), 0); /* it is not closed yet */
+    for (int i = 0; i < ROWS(mute); i++)
+        (void)zcrp_connection_close(mute[i]);
+    (void)zcrp_connection_close(connection);
+    (void)close(target);
 }
 
 /* ---- to the near end ---- */
