@@ -8,6 +8,7 @@
 
 #include "common/complain.h"
 #include "door.h"
+#include "sockets.h"
 #include "tunnel.h"
 
 enum { ROLE_NEW, ROLE_TUNNEL, ROLE_RESERVED, KEPT = 32 };
@@ -62,10 +63,15 @@ static void on_client(struct door *door, int fd, const char *host, uint16_t port
     const struct control call = {.kind = CONTROL_CALL, .number = door->number};
     struct control more = {.kind = CONTROL_MORE};
     struct tunnel *tunnel = door->context;
-    struct stream *stream = streams_take(&tunnel->reserved); /* or the door would not be open */
+    struct stream *stream = streams_take(&tunnel->reserved);
 
     (void)host;
     (void)port;
+    if (stream == NULL) { /* all have ended in this round, or the door would not be open */
+        socket_reset(fd);
+        doors_tend(tunnel->doors, false);
+        return;
+    }
     more.number = (uint16_t)++tunnel->calls;
     (void)snprintf(stream->name, sizeof(stream->name), "client of -R number %u", door->number + 1U);
     stream_note(stream, "came");
@@ -229,7 +235,7 @@ static void on_completion(const struct zcrp_completion *completion)
 
     if (completion->kind != ZCRP_PEER_CALLED)
         stream_on_completion(completion);
-    else if (zcrp_accept(listener, &connection, 0) == 0)
+    else if (!loop_has_ended() && zcrp_accept(listener, &connection, 0) == 0)
         (void)stream_create(connection, &owner);
 }
 

@@ -121,12 +121,12 @@ void streams_leave(struct stream *stream)
 
 struct stream *streams_take(struct streams *streams)
 {
-    struct stream *stream = streams->first;
+    struct stream *stream = NULL;
 
-    while (stream != NULL && !stream->is_up)
-        stream = stream->next;
-    if (stream == NULL)
-        stream = streams->first;
+    for (struct stream *s = streams->first; s != NULL && (stream == NULL || !stream->is_up);
+         s = s->next)
+        if (s->ended == 0 && (stream == NULL || s->is_up))
+            stream = s;
     if (stream != NULL)
         streams_leave(stream);
     return stream;

@@ -106,8 +106,8 @@ struct stream *stream_create(struct zcrp_connection *connection, const struct st
 struct stream *stream_connect(const struct address *to, const struct zcrp_options *zcrp,
                               const struct stream_owner *owner, const char **why);
 
-/* Puts it among these; takes one out, which is up if any is (NULL: there is none), or this one. One
- * that dies takes itself out. */
+/* Puts it among these; takes one out, which is up if any is, or this one. NULL: there is none whose
+ * connection has not ended. One that dies takes itself out. */
 void streams_put(struct streams *streams, struct stream *stream);
 struct stream *streams_take(struct streams *streams);
 void streams_leave(struct stream *stream);
