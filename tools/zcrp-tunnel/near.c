@@ -164,6 +164,27 @@ static unsigned usual_reserved(void)
     return near.options->warm > 0 ? (unsigned)near.options->warm : 1;
 }
 
+/* Connections for CALL that are in use. */
+static unsigned count_calls(void)
+{
+    unsigned count = 0;
+
+    for (const struct stream *s = stream_after(NULL); s != NULL; s = stream_after(s))
+        count += s->role == ROLE_RESERVED && s->phase != STREAM_IDLE && s->phase != STREAM_DEAD;
+    return count;
+}
+
+/* As many idle ones as the far end says are in use, but it is not believed that there are more of
+ * these than there are. */
+static void on_more(unsigned in_use)
+{
+    unsigned most = usual_reserved() + count_calls();
+
+    near.reserved_most = in_use < most ? in_use : most;
+    fill();
+    near.reserved_most = usual_reserved();
+}
+
 static void on_welcome(const struct control *welcome)
 {
     char peer[64];
@@ -214,9 +235,7 @@ static void on_tunnel_control(const struct control *control)
     } else if (near.is_up && (control->kind == CONTROL_FINE || control->kind == CONTROL_REFUSED)) {
         on_listening(control);
     } else if (near.is_up && control->kind == CONTROL_MORE && near.reserved_most > 0) {
-        near.reserved_most = control->number;
-        fill();
-        near.reserved_most = usual_reserved();
+        on_more(control->number);
     } else {
         stream_accuse(near.tunnel);
     }

@@ -396,3 +396,31 @@ TEST(near__a_call_of_a_tunnel_that_is_lost)
     (void)zcrp_connection_close(tunnel);
     (void)zcrp_listener_close(listener);
 }
+
+/* The far end says again and again that all connections for CALL are in use, and they are not. */
+TEST(near__connections_that_nobody_uses)
+{
+    const struct control more = {.kind = CONTROL_MORE, .number = 65535};
+    struct zcrp_connection *connections[100];
+    struct control came;
+    int count = 0;
+
+    if (!may_fork())
+        return;
+    struct zcrp_listener *listener = meet_near();
+    struct zcrp_connection *tunnel = await(listener, CONTROL_HELLO);
+    say(tunnel, welcome);
+    ck_assert_int_eq(hear(tunnel, &came), CONTROL_LISTEN);
+    for (int i = 0; i < 8; i++) {
+        say(tunnel, more);
+        while (count < ROWS(connections) &&
+               zcrp_accept(listener, &connections[count], second_ns / 4) == 0)
+            count++;
+    }
+    ck_assert_int_le(count, 2 * (int)options.warm);
+    while (count > 0)
+        (void)zcrp_connection_close(connections[--count]);
+    ck_assert(is_alive());
+    (void)zcrp_connection_close(tunnel);
+    (void)zcrp_listener_close(listener);
+}
