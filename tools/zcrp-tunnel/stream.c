@@ -303,7 +303,8 @@ static void hear_control(struct stream *stream, const struct buffer *buffer)
             control_make(CONTROL_REFUSED, REFUSAL_FAILED, 0, "another version of zcrp-tunnel");
         (void)stream_say(stream, &control);
         stream_drop(stream); /* the close waits until that has arrived */
-    } else if (fault != CONTROL_GOOD) {
+    } else if (fault != CONTROL_GOOD ||
+               (control.kind == CONTROL_FINE && stream->phase == STREAM_RUNNING)) {
         stream_accuse(stream);
     } else if (control.kind == CONTROL_DONE) {
         bool is_due = stream->phase == STREAM_RUNNING && stream->has_peer_end;

@@ -25,9 +25,11 @@ static const char key[] =
 static char key_file[64];
 static pid_t end;
 static struct options options;
+static uint16_t near_port; /* of -L; 0: any */
 
 static void setup(void)
 {
+    near_port = 0;
     complain_silently();
     (void)signal(SIGPIPE, SIG_IGN);
     strcpy(key_file, "/tmp/zcrp-tunnel-XXXXXX");
@@ -267,7 +269,8 @@ static int run_near(void)
 
     (void)snprintf(host, sizeof(host), "127.0.0.1:%u", (unsigned)options.serve.port);
     options.forward_count = 2;
-    options.forwards[0].bind.port = options.forwards[1].bind.port = 0;
+    options.forwards[0].bind.port = near_port;
+    options.forwards[1].bind.port = 0;
     options.forwards[1].is_reverse = true;
     strcpy(options.forwards[0].target.host, "a");
     strcpy(options.forwards[1].target.host, "127.0.0.1");
@@ -421,6 +424,36 @@ TEST(near__connections_that_nobody_uses)
     while (count > 0)
         (void)zcrp_connection_close(connections[--count]);
     ck_assert(is_alive());
+    (void)zcrp_connection_close(tunnel);
+    (void)zcrp_listener_close(listener);
+}
+
+/* FINE comes once. A second one, behind the end of the data, would be an answer of SOCKS. */
+TEST(near__a_second_fine)
+{
+    const struct control fine = {.kind = CONTROL_FINE};
+    struct control came;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    if (!may_fork())
+        return;
+    options.warm = 0; /* an idle one would keep `await` */
+    near_port = free_port(SOCK_STREAM);
+    struct zcrp_listener *listener = meet_near();
+    struct zcrp_connection *tunnel = await(listener, CONTROL_HELLO);
+    say(tunnel, welcome);
+    ck_assert_int_eq(hear(tunnel, &came), CONTROL_LISTEN);
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+    at.sin_port = htons(near_port);
+    ck_assert_int_eq(connect(client, (struct sockaddr *)&at, sizeof(at)), 0);
+    struct zcrp_connection *stream = await(listener, CONTROL_OPEN);
+    say(stream, fine);
+    ck_assert_int_eq(zcrp_send_copy(zcrp_connection_sender(stream), "", 0), 0);
+    say(stream, fine);
+    ck_assert_int_eq(hear(stream, &came), 0);
+    ck_assert(is_alive());
+    (void)close(client);
+    (void)zcrp_connection_close(stream);
     (void)zcrp_connection_close(tunnel);
     (void)zcrp_listener_close(listener);
 }
