@@ -32,6 +32,7 @@ static struct near {
     struct remote remote;
     struct watch remote_out; /* which ends with it */
     struct stream *tunnel;
+    int64_t tunnel_ns;             /* when it was begun, or up: then WELCOME is due */
     struct control reserve;        /* what a connection for CALL says first */
     struct streams idle, reserved; /* connections for clients, and for CALL: found or not yet */
     unsigned reserved_most;
@@ -285,6 +286,7 @@ static bool begin(void)
     if (near.tunnel == NULL)
         return false;
     near.tunnel->phase = STREAM_CONTROL;
+    near.tunnel_ns = clock_now_ns();
     (void)stream_say(near.tunnel, &(struct control){.kind = CONTROL_HELLO});
     return true;
 }
@@ -371,7 +373,8 @@ static void on_control(struct stream *stream, const struct control *control)
 
 static void on_up(struct stream *stream)
 {
-    (void)stream;
+    if (stream == near.tunnel)
+        near.tunnel_ns = clock_now_ns();
     near.connecting--;
     fill();
 }
@@ -412,6 +415,9 @@ static void on_tick(int64_t now_ns)
         return;
     if (near.tunnel == NULL && now_ns >= near.retry_ns && !begin())
         wait_a_while();
+    else if (near.tunnel != NULL && near.tunnel->is_up && !near.is_up &&
+             now_ns - near.tunnel_ns > near.options->streams.silence_ns)
+        stream_drop(near.tunnel); /* it is connected, and has no WELCOME */
     fill();
 }
 

@@ -457,3 +457,20 @@ TEST(near__a_second_fine)
     (void)zcrp_connection_close(tunnel);
     (void)zcrp_listener_close(listener);
 }
+
+/* It can be reached, and says nothing. */
+TEST(near__no_welcome)
+{
+    int status = 0;
+
+    if (!may_fork())
+        return;
+    options.streams.silence_ns = 2 * second_ns;
+    struct zcrp_listener *listener = meet_near();
+    struct zcrp_connection *tunnel = await(listener, CONTROL_HELLO);
+    ck_assert_int_eq(waitpid(end, &status, 0), end);
+    end = 0;
+    ck_assert_int_eq(WEXITSTATUS(status), STATUS_BROKEN);
+    (void)zcrp_connection_close(tunnel);
+    (void)zcrp_listener_close(listener);
+}
