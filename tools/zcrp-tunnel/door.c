@@ -32,7 +32,7 @@ enum {
     ROOM = HEAD + 255 + 2,
 };
 
-static const int64_t socks_ns = 10000000000;
+static const int64_t socks_ns = 10000000000, complain_ns = 10000000000;
 
 struct client {
     struct watch watch;
@@ -162,6 +162,18 @@ void door_tick(int64_t now_ns)
 
 /* ---- doors ---- */
 
+/* It is tried again with each tick, four times a second. */
+static void complain_rarely(const char *what)
+{
+    static int64_t next_ns;
+    int64_t now_ns = clock_now_ns();
+
+    if (now_ns < next_ns)
+        return;
+    next_ns = now_ns + complain_ns;
+    (void)complain("%s: %s", what, strerror(errno));
+}
+
 static void on_clients(struct watch *watch, uint32_t events)
 {
     struct door *door = watch->context;
@@ -171,7 +183,7 @@ static void on_clients(struct watch *watch, uint32_t events)
         int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
-            (void)complain("cannot accept a client: %s", strerror(errno));
+            complain_rarely("cannot accept a client");
             door->is_started = false;
             loop_leave(watch);
         }
@@ -231,10 +243,12 @@ void doors_tend(struct door *const doors[FORWARDS_MOST], bool may_come)
 
         if (door == NULL || door->is_started == may_come)
             continue;
-        door->is_started = may_come;
+        if (may_come && !loop_watch(&door->watch, EPOLLIN)) {
+            complain_rarely("cannot poll");
+            continue;
+        }
         if (!may_come)
             loop_leave(&door->watch);
-        else if (!loop_watch(&door->watch, EPOLLIN))
-            (void)complain("cannot poll: %s", strerror(errno));
+        door->is_started = may_come;
     }
 }

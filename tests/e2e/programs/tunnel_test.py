@@ -8,6 +8,7 @@ started here. Programs that people use are in tunnel_programs_test.py.
 import hashlib
 import os
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -544,8 +545,26 @@ def stdio_unread(place):
         place.check("all bytes arrive", heard == [data])
 
 
+def few_descriptors(place):
+    """Without descriptors for clients the near end says so now and then, and goes on when there are some."""
+    with Target.echo() as echo, Far(place, echo) as far, Near(far, echo, "--warm", "0") as near:
+        place.check("a stream", echoes(near.port, b"x"))
+        pid = near.process.pid
+        place.check("that is over", place.soon(lambda: near.counts()["connections"] == 1))
+        usual, taken = resource.prlimit(pid, resource.RLIMIT_NOFILE), os.listdir(f"/proc/{pid}/fd")
+        free = next(fd for fd in range(len(taken) + 1) if str(fd) not in taken)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, usual[1]))
+        with connect(near.port) as client:
+            client.sendall(b"x")
+            time.sleep(3)
+            complaints = [line for line in near.lines if "cannot accept a client" in line]
+            place.check(f"it complains once: {len(complaints)}", 1 <= len(complaints) <= 2)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, usual)
+            place.check("the client is served", client.recv(1) == b"x")
+
+
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
         command_line, paused, killed_far, killed_near, reverse, socks,
-        by_shell, shell_stays, stdio, stdio_socket, stdio_unread])
+        by_shell, shell_stays, stdio, stdio_socket, stdio_unread, few_descriptors])
