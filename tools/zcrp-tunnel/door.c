@@ -201,7 +201,7 @@ struct door *door_open(const struct address *bind_to, const char **why)
     bool is_default = bind_to->host[0] == '\0' || strcmp(bind_to->host, "localhost") == 0;
     const char *host = is_default ? "127.0.0.1" : bind_to->host;
     struct door *door = calloc(1, sizeof(*door));
-    struct sockaddr_in6 bound; /* its port is where IPv4's is, too */
+    struct sockaddr_in6 bound = {0}; /* its port is where IPv4's is, too */
     socklen_t size = sizeof(bound);
     struct addrinfo *found = NULL;
     const int on = 1;

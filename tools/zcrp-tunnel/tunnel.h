@@ -30,9 +30,9 @@ struct options {
 };
 
 int near_run(const struct options *options, const char *host);
-int stdio_run(const struct options *options, const char *target);
-int far_serve(const struct options *options);
-int far_run(struct options *options);
+int stdio_run(const struct options *options, const char *word);
+int far_serve(const struct options *given);
+int far_run(struct options *given);
 
 /* The program, to a meeting. */
 extern const struct meeting_program tunnel_program;

@@ -227,7 +227,7 @@ bool shm_reap(struct shm *n, struct released *released)
 uint32_t shm_reap_wholes(struct shm *n, uint32_t most, uint64_t *owner)
 {
     struct shm_writer *out = n->out;
-    struct ring_reaped reaped;
+    struct ring_reaped reaped = {.owner = RING_NOBODY};
     uint32_t count = ring_reap_wholes(&out->ring, most, &reaped);
 
     if (count == 0)

@@ -57,7 +57,7 @@ static size_t resident_at_rest(const struct zcrp_options *options)
 /* KiB that one of the later connections has made resident. */
 static double kib_each(size_t before, const struct zcrp_options *options)
 {
-    return ((double)resident_at_rest(options) - (double)before) / MORE / 1024;
+    return ((double)resident_at_rest(options) - (double)before) / (int)MORE / 1024;
 }
 
 /* The other end: accepts, and tells the port, then what its connections have cost. */

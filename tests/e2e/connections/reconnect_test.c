@@ -227,7 +227,7 @@ static void reconnect(uint64_t seed, struct zcrp_keys *keys, bool is_one)
     t.options = &options;
     struct crossing *c = crossing_open(t.house.port, &faults, seed);
     t.port = crossing_port(c);
-    live(&t, callers, is_one && seconds > ONE_MOST_S ? ONE_MOST_S : seconds, seed);
+    live(&t, callers, is_one && seconds > (int)ONE_MOST_S ? (double)ONE_MOST_S : seconds, seed);
     ck_assert_int_eq(zcrp_listener_stats(t.house.listener, &stats), ZCRP_OK);
     printf("listener: %lu admitted, %lu dropped, %lu refused, %lu left\n",
            (unsigned long)stats.admitted, (unsigned long)stats.dropped,

@@ -105,9 +105,10 @@ static double calls_each(bool is_wrapped)
     int calls = count_calls(pid);
     (void)kill(pid, SIGKILL);
     (void)waitpid(pid, NULL, 0);
+    double each = (double)calls / (2 * TRIPS);
     printf("%s memory: %.3f system calls a message, both ends\n",
-           is_wrapped ? "the program's" : "the library's", calls / (2.0 * TRIPS));
-    return calls / (2.0 * TRIPS);
+           is_wrapped ? "the program's" : "the library's", each);
+    return each;
 }
 
 static bool counts_for_itself(void)
