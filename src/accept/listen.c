@@ -135,7 +135,7 @@ void listen_tell(const struct listen_socket *l, const struct caller *caller,
 
     if (l->label_out != 0)
         piece = (struct iovec){packet, aal5_packet_encode(packet, &wrapped, crc_best())};
-    message.msg_controllen = write_place(&caller->here, &note);
+    message.msg_controllen = (socklen_t)write_place(&caller->here, &note);
     message.msg_control = message.msg_controllen > 0 ? &note : NULL;
     (void)sendmsg(l->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }

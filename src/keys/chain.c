@@ -6,7 +6,6 @@
 #include <gnutls/gnutls.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 enum {
     SLOTS = 4,      /* epochs that there are keys of at a time */
@@ -28,17 +27,6 @@ struct chain {
     uint64_t newest;
     struct slot slot[SLOTS]; /* of epoch n at n % SLOTS */
 };
-
-bool chain_prefers_aes(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
-#elif defined(__aarch64__)
-    return (getauxval(AT_HWCAP) & 1 << 3) != 0; /* HWCAP_AES */
-#else
-    return false;
-#endif
-}
 
 /* ---- deriving ---- */
 

@@ -22,9 +22,6 @@ struct chain;
 /* The contract's three functions, over chains. */
 extern const struct cipher chain_cipher;
 
-/* Does this processor have AES? */
-bool chain_prefers_aes(void);
-
 /* RFC 8446, 7.1, with an empty context. False only without memory. */
 __attribute__((warn_unused_result)) bool chain_expand(const uint8_t secret[CHAIN_SECRET_BYTES],
                                                       const char *label, uint8_t *out,

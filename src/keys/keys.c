@@ -2,6 +2,7 @@
 #include "identity.h"
 #include "key_file.h"
 #include "platform/reason.h"
+#include "platform/system.h"
 
 #include <gnutls/abstract.h>
 #include <gnutls/x509.h>
@@ -35,7 +36,7 @@ static int say_kind(const char *wanted)
 
 static const char *priority_of(enum keys_kind kind)
 {
-    bool is_aes = chain_prefers_aes();
+    bool is_aes = processor_has_aes();
 
     switch (kind) {
     case KEYS_SHARED:

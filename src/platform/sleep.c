@@ -1,5 +1,6 @@
 #include "sleep.h"
 
+#include "calls.h"
 #include "system.h"
 
 #include <errno.h>
@@ -11,13 +12,31 @@
 
 static const duration SLICE = 5 * MILLISECOND;
 
+/* The call with an absolute deadline. Where a long has 32 bits, the call by the old name takes a
+ * time that ends in 2038; kernels before Linux 5.1 have no other. */
+static long wait_call(const _Atomic uint32_t *word, uint32_t value, instant deadline)
+{
+    const int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG;
+    struct call_time until = call_time_of(deadline);
+    bool has_time = deadline != NEVER;
+
+    if (sizeof(long) == sizeof(int64_t))
+        return syscall(SYS_futex, word, operation, value, has_time ? &until : NULL, NULL,
+                       FUTEX_BITSET_MATCH_ANY);
+    long result = syscall(CALL_FUTEX_TIME64, word, operation, value, has_time ? &until : NULL, NULL,
+                          FUTEX_BITSET_MATCH_ANY);
+    if (!call_is_missing(result))
+        return result;
+    bool is_far = until.seconds > INT32_MAX;
+    int32_t old[] = {is_far ? INT32_MAX : (int32_t)until.seconds, (int32_t)until.nanoseconds};
+    return syscall(SYS_futex, word, operation, value, has_time ? old : NULL, NULL,
+                   FUTEX_BITSET_MATCH_ANY);
+}
+
 /* FUTEX_WAIT takes a length of time, FUTEX_WAIT_BITSET a point in it, which survives restarts. */
 bool futex_wait(const _Atomic uint32_t *word, uint32_t value, instant deadline)
 {
-    struct timespec until = clock_timespec(deadline);
-    long result =
-        syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value,
-                deadline == NEVER ? NULL : &until, NULL, (unsigned)FUTEX_BITSET_MATCH_ANY);
+    long result = wait_call(word, value, deadline);
 
     return result == 0 || errno != ETIMEDOUT;
 }
@@ -30,7 +49,7 @@ struct waiter {
     uint32_t reserved;
 };
 
-enum { CALL_FUTEX_WAITV = 449, WORD_OF_32_BITS = 2 };
+enum { WORD_OF_32_BITS = 2 };
 
 static struct waiter waiter_of(const _Atomic uint32_t *word, uint32_t value)
 {
@@ -42,11 +61,11 @@ bool futex_wait_either(const _Atomic uint32_t *word, uint32_t value, const _Atom
                        uint32_t other_value, instant deadline)
 {
     const struct waiter waiters[] = {waiter_of(word, value), waiter_of(other, other_value)};
-    struct timespec until = clock_timespec(deadline);
+    struct call_time until = call_time_of(deadline);
     long result = syscall(CALL_FUTEX_WAITV, waiters, 2, 0, deadline == NEVER ? NULL : &until,
                           CLOCK_MONOTONIC);
 
-    if (result < 0 && errno == ENOSYS) {
+    if (call_is_missing(result)) {
         instant soon = clock_now() + SLICE;
         return futex_wait(word, value, instant_earlier(soon, deadline)) || soon < deadline;
     }
@@ -87,6 +106,14 @@ int ready_wait(struct pollfd *set, nfds_t count, instant deadline)
     return ready < 0 ? -errno : ready;
 }
 
+/* Rounded up: waking early would only ask again. */
+static int milliseconds_of(duration left)
+{
+    duration whole = (left - 1) / MILLISECOND + 1;
+
+    return whole < INT_MAX ? (int)whole : INT_MAX;
+}
+
 int events_wait(int epoll, struct epoll_event *events, int most, instant deadline)
 {
     if (deadline == NEVER)
@@ -94,9 +121,9 @@ int events_wait(int epoll, struct epoll_event *events, int most, instant deadlin
     duration left = deadline > 0 ? deadline - clock_now() : 0;
     if (left <= 0)
         return epoll_wait(epoll, events, most, 0);
-    struct timespec limit = clock_timespec(left);
-    int count = epoll_pwait2(epoll, events, most, &limit, NULL);
-    if (count < 0 && errno == ENOSYS)
-        count = epoll_wait(epoll, events, most, (int)(left / MILLISECOND) + 1);
-    return count;
+    struct call_time limit = call_time_of(left);
+    long count = syscall(CALL_EPOLL_PWAIT2, epoll, events, most, &limit, NULL, (size_t)0);
+    if (call_is_missing(count))
+        return epoll_wait(epoll, events, most, milliseconds_of(left));
+    return (int)count;
 }

@@ -1,6 +1,8 @@
 #include "system.h"
 
+#include "calls.h"
 #include "core/check.h"
+#include "numbers.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,17 +10,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { ENTROPY_MOST = 256 }; /* bytes that getrandom gives whole, whatever signals come */
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
-#endif
 
 static _Atomic uint32_t generation;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -61,10 +58,15 @@ instant clock_date(void)
     return read_clock(CLOCK_REALTIME);
 }
 
+/* Where time_t has 32 bits, what is farther away than 68 years is as far as can be. */
 struct timespec clock_timespec(instant t)
 {
+    const instant farthest = sizeof(time_t) == sizeof(int32_t) ? INT32_MAX * SECOND : NEVER;
+
     if (t < 0)
         t = 0;
+    if (t > farthest)
+        t = farthest;
     return (struct timespec){.tv_sec = (time_t)(t / SECOND), .tv_nsec = (long)(t % SECOND)};
 }
 
@@ -82,7 +84,7 @@ void entropy_fill(void *out, size_t size)
 /* 0, or an error number. */
 static int populate(const void *at, size_t size, enum memory_access access)
 {
-    int advice = access == MEMORY_READ ? MADV_POPULATE_READ : MADV_POPULATE_WRITE;
+    int advice = access == MEMORY_READ ? NUMBER_POPULATE_READ : NUMBER_POPULATE_WRITE;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = (uintptr_t)at / page * page;
     int result;
@@ -138,9 +140,20 @@ void memory_release(void *memory, size_t bytes)
         CHECK(munmap(memory, bytes) == 0);
 }
 
+bool processor_has_aes(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
+#elif defined(__aarch64__)
+    return (getauxval(AT_HWCAP) & 1 << 3) != 0; /* HWCAP_AES */
+#else
+    return false;
+#endif
+}
+
 int process_file(int pid)
 {
-    return (int)syscall(SYS_pidfd_open, pid, 0);
+    return (int)syscall(CALL_PIDFD_OPEN, pid, 0);
 }
 
 bool process_has_ended(int file)

@@ -54,6 +54,10 @@ void memory_forget(void *memory, size_t bytes, size_t kept);
 /* Gives it back; fine for NULL. */
 void memory_release(void *memory, size_t bytes);
 
+/* Has this processor instructions for AES and its mode GCM? False if it is of a kind that this
+ * file does not know. */
+bool processor_has_aes(void);
+
 /* A descriptor of a process; -1 and errno if there is none, or the kernel (before Linux 5.3) has no
  * such. And whether that process has ended, with all its threads. Both are a system call. */
 __attribute__((warn_unused_result)) int process_file(int pid);

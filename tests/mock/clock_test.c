@@ -16,9 +16,17 @@ TEST(clock_now__nanoseconds)
     will_return(__wrap_clock_gettime, 0);
     will_return(__wrap_clock_gettime, 999999999);
     assert_int_equal(clock_now(), 999999999);
-    will_return(__wrap_clock_gettime, 5000000000);
+    will_return(__wrap_clock_gettime, 2000000000);
     will_return(__wrap_clock_gettime, 7);
-    assert_int_equal(clock_now(), 5000000000 * SECOND + 7);
+    assert_int_equal(clock_now(), 2000000000 * SECOND + 7);
+}
+
+/* Where time_t has 32 bits, a negative time would be refused, and an alarm would not be set. */
+TEST(clock_timespec__far_away_is_never_negative)
+{
+    struct timespec t = clock_timespec(NEVER - 1);
+
+    assert_true(t.tv_sec >= INT32_MAX);
 }
 
 TEST(clock_timespec__table)

@@ -2,30 +2,30 @@
 #include "platform/sleep.h"
 
 #include "../support/mock.h"
+#include "platform/calls.h"
 
 #include <limits.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 static struct {
     const void *word;
     int operation;
     unsigned value;
-    const struct timespec *until;
-    struct timespec copy;
+    const struct call_time *until;
+    struct call_time copy;
 } last;
 
 long __wrap_syscall(long number, ...)
 {
     va_list rest;
 
-    assert_int_equal(number, SYS_futex);
+    assert_true(number == SYS_futex || (sizeof(long) == 4 && number == CALL_FUTEX_TIME64));
     va_start(rest, number);
     last.word = va_arg(rest, const void *);
     last.operation = va_arg(rest, int);
     last.value = va_arg(rest, unsigned);
-    last.until = va_arg(rest, const struct timespec *);
+    last.until = va_arg(rest, const struct call_time *);
     va_end(rest);
     if (last.until)
         last.copy = *last.until;
@@ -46,8 +46,8 @@ TEST(futex_wait__results)
         assert_ptr_equal(last.word, &word);
         assert_int_equal(last.operation, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG);
         assert_int_equal(last.value, 7);
-        assert_int_equal(last.copy.tv_sec, 3);
-        assert_int_equal(last.copy.tv_nsec, 5);
+        assert_int_equal(last.copy.seconds, 3);
+        assert_int_equal(last.copy.nanoseconds, 5);
     }
 }
 
@@ -67,8 +67,8 @@ TEST(futex_wait__deadline_before_time_began)
 
     will_return(__wrap_syscall, -ETIMEDOUT);
     assert_false(futex_wait(&word, 0, INT64_MIN));
-    assert_int_equal(last.copy.tv_sec, 0);
-    assert_int_equal(last.copy.tv_nsec, 0);
+    assert_int_equal(last.copy.seconds, 0);
+    assert_int_equal(last.copy.nanoseconds, 0);
 }
 
 static void expect_wake(const _Atomic uint32_t *word, int most)

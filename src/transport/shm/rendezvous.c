@@ -86,15 +86,16 @@ union files {
 bool rendezvous_hand_in(int fd, const struct connect_message *m, const int *files, size_t count)
 {
     size_t bytes = count * sizeof(int);
-    union files beside = {
-        .head = {.cmsg_len = CMSG_LEN(bytes), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+    union files beside = {.head = {.cmsg_len = (socklen_t)CMSG_LEN(bytes),
+                                   .cmsg_level = SOL_SOCKET,
+                                   .cmsg_type = SCM_RIGHTS}};
     struct iovec piece = {(void *)(uintptr_t)m, sizeof(*m)}; /* NOLINT: it is only read */
     struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
 
     if (count > 0) {
         memcpy(CMSG_DATA(&beside.head), files, bytes);
         message.msg_control = &beside;
-        message.msg_controllen = CMSG_SPACE(bytes);
+        message.msg_controllen = (socklen_t)CMSG_SPACE(bytes);
     }
     return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(*m);
 }

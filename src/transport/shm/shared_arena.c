@@ -1,6 +1,7 @@
 #include "shared_arena.h"
 
 #include "core/check.h"
+#include "platform/numbers.h"
 #include "platform/system.h"
 #include "platform/thread.h"
 #include "shared_file.h"
@@ -10,10 +11,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
 
 enum { PAGE = 4096 };
 
@@ -57,14 +54,14 @@ static void destroy(struct shared_arena *a)
     free(a);
 }
 
-struct shared_arena *shared_arena_create(size_t bytes)
+struct shared_arena *shared_arena_create(uint64_t bytes)
 {
     struct shared_arena *a = bytes <= PTRDIFF_MAX - PAGE ? calloc(1, sizeof(*a)) : NULL;
 
     if (a == NULL)
         return NULL;
     mutex_init(&a->mutex);
-    a->bytes = (bytes + PAGE - 1) / PAGE * PAGE;
+    a->bytes = ((size_t)bytes + PAGE - 1) / PAGE * PAGE;
     a->holders = 1;
     a->generation = forked_generation();
     a->fd = shared_file_create(a->bytes);

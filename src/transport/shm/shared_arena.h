@@ -21,7 +21,7 @@ struct shared_arena;
 
 /* An arena of `bytes`, not 0; the caller holds it. The system gives pages at their first touch.
  * NULL: there is no memory, or the system cannot seal it (before Linux 5.1). */
-__attribute__((warn_unused_result)) struct shared_arena *shared_arena_create(size_t bytes);
+__attribute__((warn_unused_result)) struct shared_arena *shared_arena_create(uint64_t bytes);
 
 /* One holder more. NULL stays NULL. */
 struct shared_arena *shared_arena_hold(struct shared_arena *a);

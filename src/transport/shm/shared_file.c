@@ -1,5 +1,7 @@
 #include "shared_file.h"
 
+#include "platform/numbers.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -9,10 +11,6 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8U
-#endif
 
 static const unsigned SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
@@ -26,7 +24,7 @@ static bool is_within_limit(size_t bytes)
 
 int shared_file_create(size_t bytes)
 {
-    int fd = memfd_create("zcrp", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    int fd = memfd_create("zcrp", MFD_CLOEXEC | MFD_ALLOW_SEALING | NUMBER_NOEXEC_SEAL);
 
     if (fd < 0 && errno == EINVAL)
         fd = memfd_create("zcrp", MFD_CLOEXEC | MFD_ALLOW_SEALING);

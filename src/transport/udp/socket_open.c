@@ -1,4 +1,5 @@
 /* Making a channel of a socket: what the socket is, and what it can do; and giving it back. */
+#include "platform/numbers.h"
 #include "socket.h"
 #include "transport/aal5/aal5_channel.h"
 
@@ -6,7 +7,6 @@
 #include <limits.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
-#include <netinet/udp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -95,10 +95,10 @@ static void find_offloads(struct channel *c, const struct channel_options *optio
     bool may = channel_is_udp(c) && !socket_is_set("ZCRP_NO_OFFLOAD");
 
     if (may && options->use_gso && !socket_is_set("ZCRP_NO_SEGMENT") &&
-        socket_get(c->fd, IPPROTO_UDP, UDP_SEGMENT) >= 0)
+        socket_get(c->fd, IPPROTO_UDP, NUMBER_UDP_SEGMENT) >= 0)
         atomic_init(&c->gso_segments, BURST_CUT);
     if (may && options->use_gro && !socket_is_set("ZCRP_NO_GRO"))
-        c->has_gro = socket_set(c->fd, IPPROTO_UDP, UDP_GRO, 1);
+        c->has_gro = socket_set(c->fd, IPPROTO_UDP, NUMBER_UDP_GRO, 1);
     if (!socket_is_set("ZCRP_NO_ECN"))
         socket_ecn_begin(c, options);
 }
@@ -108,7 +108,7 @@ void channel_join(struct channel *c, bool joins)
     if (!c->has_gro || c->leaves_gro == !joins)
         return;
     c->leaves_gro = !joins;
-    (void)socket_set(c->fd, IPPROTO_UDP, UDP_GRO, joins);
+    (void)socket_set(c->fd, IPPROTO_UDP, NUMBER_UDP_GRO, joins);
 }
 
 int channel_init(struct channel *c, int fd, const struct channel_options *options)
@@ -145,7 +145,7 @@ void channel_fini(struct channel *c)
     if (c->aal5)
         aal5_close(c);
     if (c->has_gro)
-        (void)socket_set(c->fd, IPPROTO_UDP, UDP_GRO, 0);
+        (void)socket_set(c->fd, IPPROTO_UDP, NUMBER_UDP_GRO, 0);
     channel_leave_ecn(c);
     socket_path_end(c);
 }

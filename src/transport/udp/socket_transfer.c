@@ -1,10 +1,10 @@
 /* Bursts out of sockets, and landings into them. */
 #include "core/check.h"
+#include "platform/numbers.h"
 #include "socket.h"
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/udp.h>
 #include <string.h>
 
 enum {
@@ -118,7 +118,7 @@ static void cut_at(struct msghdr *m, union segment_note *note, uint32_t segment)
     m->msg_control = note;
     m->msg_controllen = sizeof(*note);
     note->head.cmsg_level = IPPROTO_UDP;
-    note->head.cmsg_type = UDP_SEGMENT;
+    note->head.cmsg_type = NUMBER_UDP_SEGMENT;
     note->head.cmsg_len = CMSG_LEN(sizeof(bytes));
     memcpy(CMSG_DATA(&note->head), &bytes, sizeof(bytes));
 }
@@ -290,7 +290,7 @@ struct socket_noted socket_read_notes(struct channel *c, struct msghdr *message)
         if (n->cmsg_level == SOL_SOCKET && n->cmsg_type == SO_RXQ_OVFL)
             count_drops(c, CMSG_DATA(n));
         notes.ecn |= socket_ecn_of(n);
-        if (n->cmsg_level != IPPROTO_UDP || n->cmsg_type != UDP_GRO)
+        if (n->cmsg_level != IPPROTO_UDP || n->cmsg_type != NUMBER_UDP_GRO)
             continue;
         memcpy(&bytes, CMSG_DATA(n), sizeof(bytes));
         notes.segment = bytes > 0 ? (uint32_t)bytes : 0;

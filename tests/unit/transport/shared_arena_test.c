@@ -60,7 +60,8 @@ TEST(shared_arena_take__no_room)
 TEST(shared_arena_create__too_large)
 {
     ck_assert_ptr_null(shared_arena_create(SIZE_MAX));
-    ck_assert_ptr_null(shared_arena_create((size_t)1 << 48));
+    ck_assert_ptr_null(
+        shared_arena_create((uint64_t)1 << 48)); /* also where a size_t has 32 bits */
 }
 
 /* A message may be freed after its connection was closed. */
