@@ -19,7 +19,7 @@ struct sessions *sessions_create(uint32_t connections)
 
     while (places < NAMES * (uint64_t)connections)
         places *= 2;
-    struct sessions *s = calloc(1, sizeof(*s) + places * sizeof(s->place[0]));
+    struct sessions *s = calloc(1, sizeof(*s) + (size_t)places * sizeof(s->place[0]));
     if (s == NULL)
         return NULL;
     s->mask = (uint32_t)(places - 1);

@@ -275,7 +275,7 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
 /* The bytes lie behind the message. NULL: no memory. */
 static struct message *create_copy(const void *bytes, size_t size)
 {
-    struct message *m = malloc(message_copy_bytes(size));
+    struct message *m = malloc((size_t)message_copy_bytes(size));
 
     if (m == NULL)
         return NULL;

@@ -23,7 +23,8 @@ struct zcrp_msg *zcrp_alloc_msg(nlong size)
 struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection, nlong size)
 {
     struct shared_arena *arena = connection != NULL ? connection->arena : NULL;
-    void *memory = arena != NULL && size <= PTRDIFF_MAX ? shared_arena_take(arena, size) : NULL;
+    void *memory =
+        arena != NULL && size <= PTRDIFF_MAX ? shared_arena_take(arena, (size_t)size) : NULL;
 
     if (connection == NULL || memory == NULL)
         return connection != NULL ? zcrp_alloc_msg(size) : NULL;
@@ -58,6 +59,8 @@ int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size)
                           "message was not made by zcrp_wrap_msg or zcrp_wrap_iov");
     if (message_is_in_flight(m))
         return ZCRP_ERROR_BUSY;
+    if ((size_t)size != size) /* a size_t may have 32 bits */
+        return reason_say(ZCRP_ERROR_ARGUMENT, "size is more than a process can have");
     m->public = (struct zcrp_msg){
         .buffer = buffer, .message_size = size, .buffer_size = size, .context = m->public.context};
     m->pieces = NULL;

@@ -28,7 +28,8 @@ static void init_over(struct message *m, void *buffer, nlong size)
 
 struct message *message_create_over(void *buffer, nlong size)
 {
-    struct message *m = malloc(sizeof(*m));
+    bool is_possible = (size_t)size == size; /* a size_t may have 32 bits */
+    struct message *m = is_possible ? malloc(sizeof(*m)) : NULL;
 
     if (m != NULL)
         init_over(m, buffer, size);

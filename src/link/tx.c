@@ -187,7 +187,7 @@ static bool put_whole(struct zcrp_entity *e, const struct whole *w, const void *
 {
     return transport_takes_wholes(e->transport) &&
            transport_put_whole(e->transport, w->in_session, w->number,
-                               (struct iovec){(void *)bytes, w->size});
+                               (struct iovec){(void *)bytes, (size_t)w->size});
 }
 
 /* Adds the message's memory; false: there is no room. */
@@ -200,7 +200,7 @@ static bool add_pieces(struct together *t, const struct whole *w)
     if (w->pieces != NULL)
         pieces = pieces_list(w->pieces, 0, w->size, from, room);
     else if (room > 0)
-        *from = (struct iovec){(void *)w->buffer, w->size};
+        *from = (struct iovec){(void *)w->buffer, (size_t)w->size};
     t->pieces += pieces;
     return pieces > 0;
 }

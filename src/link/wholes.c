@@ -222,7 +222,8 @@ __attribute__((flatten)) bool wholes_submit(struct zcrp_entity *e, struct messag
     if (posted == SENDER_UNKNOWN && !transport_find_credit(t, w.in_session, &posted))
         return false;
     if (posted >= SENDER_UNKNOWN || size > posted ||
-        !transport_put_whole(t, w.in_session, w.number, (struct iovec){m->public.buffer, size}))
+        !transport_put_whole(t, w.in_session, w.number,
+                             (struct iovec){m->public.buffer, (size_t)size}))
         return false;
     collection_withdraw(m);
     message_begin(m, e, size, 0);

@@ -21,7 +21,9 @@
 #include <sys/types.h>
 
 enum {
-    RENDEZVOUS_VERSION = 7,
+    /* A process whose addresses have 32 bits has versions of its own: it cannot read the memory of
+     * one whose addresses have 64. So two of different kinds do not meet, and talk by UDP. */
+    RENDEZVOUS_VERSION = 7 + (sizeof(void *) < sizeof(uint64_t) ? 1000 : 0),
     RENDEZVOUS_PROOF = 16,   /* bytes */
     RENDEZVOUS_FILES = 2,    /* that come with a message, at most */
     RENDEZVOUS_CALLERS = 16, /* that wait, at most */

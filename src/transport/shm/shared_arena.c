@@ -41,7 +41,7 @@ static bool map(struct shared_arena *a)
     if (memory == MAP_FAILED)
         return false;
     a->memory = memory;
-    return shared_file_seal(a->fd, F_SEAL_FUTURE_WRITE);
+    return shared_file_seal(a->fd, NUMBER_SEAL_FUTURE_WRITE);
 }
 
 static void destroy(struct shared_arena *a)

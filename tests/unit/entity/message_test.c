@@ -40,6 +40,8 @@ TEST(zcrp_wrap_msg__cases)
     ck_assert_uint_eq(m->buffer_size, 10);
     ck_assert_ptr_nonnull(nothing);
     ck_assert_ptr_null(zcrp_wrap_msg(NULL, 1));
+    if (sizeof(size_t) == sizeof(uint32_t))
+        ck_assert_ptr_null(zcrp_wrap_msg(bytes, (nlong)1 << 32));
     zcrp_free_msg(m);
     zcrp_free_msg(nothing);
 }
@@ -53,6 +55,8 @@ TEST(zcrp_rewrap_msg__cases)
     ck_assert_int_eq(zcrp_rewrap_msg(NULL, bytes, 1), ZCRP_ERROR_ARGUMENT);
     ck_assert_int_eq(zcrp_rewrap_msg(own, bytes, 1), ZCRP_ERROR_ARGUMENT);
     ck_assert_int_eq(zcrp_rewrap_msg(m, NULL, 1), ZCRP_ERROR_ARGUMENT);
+    if (sizeof(size_t) == sizeof(uint32_t))
+        ck_assert_int_eq(zcrp_rewrap_msg(m, bytes, (nlong)1 << 32), ZCRP_ERROR_ARGUMENT);
     ck_assert_ptr_null(m->context);
     m->context = &own;
     ck_assert_int_eq(zcrp_rewrap_msg(m, bytes + 5, 5), ZCRP_OK);
