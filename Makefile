@@ -2,6 +2,7 @@
 # variant's products lie in build/ itself.
 #
 #: make all        the library, static and shared, and the programs, in build/ (the default)
+#: make lib        the library alone: it takes a C compiler and libsodium (docs/building.md)
 #: make examples   the programs in examples/, in build/examples/
 #: make demo       a file from one process to another, verified; messages beside TCP, also over a bad path
 #: make test       every test, once
@@ -42,6 +43,7 @@
 #: make wheel      the Python package as one file: build/python/wheel
 #: make packages   Debian packages of the last commit: build/packages/*.deb (needs sh tools/setup packages)
 #: make install    what was built last, to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
+#: make install-lib    the library alone
 #: make clean      remove build/
 #:
 #: CC, CXX, AR, LD, OBJCOPY, PKG_CONFIG, CPPFLAGS, CFLAGS, LDFLAGS, PREFIX, BINDIR, LIBDIR, INCLUDEDIR,
@@ -63,14 +65,14 @@ OUT := build/$(VARIANT)
 # `make install` takes over what the last build was made with, whoever calls it and in whatever environment, so that
 # it installs what was built. If it is given one of these variables with another value, it begins anew.
 CHOSEN := AR CC CFLAGS CPPFLAGS KEYS LD LDFLAGS OBJCOPY PEERS PKG_CONFIG WERROR
-FOUND := GNUTLS IPSEC_MB ISAL LTO SODIUM XXHASH
+FOUND := ARGP GNUTLS IPSEC_MB ISAL LTO SODIUM WIDE XXHASH
 hash := \#
 define newline
 
 
 endef
 ifneq ($(MAKECMDGOALS),)
-ifeq ($(filter-out install uninstall,$(MAKECMDGOALS)),)
+ifeq ($(filter-out install install-lib uninstall,$(MAKECMDGOALS)),)
 -include $(OUT)/settings
 endif
 endif
@@ -119,6 +121,10 @@ endif
 LTO := $(if $(filter plain,$(VARIANT)),$(call found,LTO,$(CC) --version 2>/dev/null | grep -q 'Free Software' && \
 	echo -flto=auto))
 
+# Where a long has 32 bits, files may still be larger.
+WIDE := $(call found,WIDE,echo __SIZEOF_LONG__ | $(CC) $(CPPFLAGS) $(CFLAGS) -E -P - 2>/dev/null | grep -qx 4 && \
+	echo -D_FILE_OFFSET_BITS=64)
+
 OBJ := $(OUT)/obj
 PRODUCTS := $(if $(filter plain,$(VARIANT)),build,$(OUT))
 
@@ -133,6 +139,10 @@ GNUTLS := $(if $(filter-out 0,$(KEYS)),$(call found,GNUTLS,$(PKG_CONFIG) --libs 
 ipsec_mb := \#include <intel-ipsec-mb.h>\n\#if IMB_VERSION_NUM < IMB_VERSION(1, 0, 0)\n\#error\n\#endif\n
 IPSEC_MB := $(if $(GNUTLS),$(call found,IPSEC_MB,printf '$(ipsec_mb)' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && \
 	echo -lIPSec_MB))
+# Optional: the programs, whose command lines it reads. glibc has it; elsewhere it is a library of its own, which
+# is named argp after its header.
+argp := \#include <argp.h>\n\#ifdef __GLIBC__\nglibc\n\#else\n-largp\n\#endif\n
+ARGP := $(call found,ARGP,printf '$(argp)' | $(CC) $(CPPFLAGS) -E -P - 2>/dev/null | tail -n 1)
 # Optional: zcrp-cp, whose hashes it has.
 XXHASH := $(call found,XXHASH,$(PKG_CONFIG) --libs libxxhash 2>/dev/null)
 
@@ -142,7 +152,7 @@ LIBRARIES := $(SODIUM) $(ISAL) $(GNUTLS) $(IPSEC_MB)
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wswitch-enum -Wvla
-COMPILE = $(CC) -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -Itools -fPIC -fvisibility=hidden -pthread \
+COMPILE = $(CC) -std=c11 -D_GNU_SOURCE $(WIDE) -Isrc -Iinclude -Itools -fPIC -fvisibility=hidden -pthread \
 	$(WARNINGS) $(WERROR) $(if $(ISAL),-DZCRP_ISAL) $(if $(GNUTLS),-DZCRP_KEYS) \
 	$(if $(IPSEC_MB),-DZCRP_IPSEC_MB) $(CPPFLAGS) $(CFLAGS) $(flags_$(VARIANT))
 LINK = $(CC) -pthread $(if $(LTO),-fno-lto) $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
@@ -151,6 +161,7 @@ LINK = $(CC) -pthread $(if $(LTO),-fno-lto) $(CFLAGS) $(flags_$(VARIANT)) $(LDFL
 
 include tools/peers.mk
 LEFT_OUT += $(if $(GNUTLS),src/keys/none.c,$(filter-out src/keys/none.c,$(wildcard src/keys/*.c)))
+LEFT_OUT += $(if $(ARGP),,tools/common/arguments.c tests/unit/common/arguments_test.c)
 objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
 
 LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)
@@ -164,12 +175,14 @@ to_tidy = $(filter-out %.h %.cpp tests/% $(LEFT_OUT),$(CODE))
 
 STATIC := $(PRODUCTS)/libzcrp.a
 SHARED := $(PRODUCTS)/libzcrp.so
-PROGRAMS := $(patsubst tools/%/main.c,$(PRODUCTS)/%,$(filter-out $(if $(XXHASH),,tools/zcrp-cp/main.c),\
-	$(wildcard tools/*/main.c)))
+PROGRAMS := $(if $(ARGP),$(patsubst tools/%/main.c,$(PRODUCTS)/%,$(filter-out $(if $(XXHASH),,tools/zcrp-cp/main.c),\
+	$(wildcard tools/*/main.c))))
 SCRIPTS := $(if $(shell command -v python3),$(patsubst tools/%/__main__.py,$(PRODUCTS)/%,\
 	$(wildcard tools/*/__main__.py)))
 
 all: $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
+	$(if $(ARGP),@:,@echo "without programs: $(CC) has no argp.h (docs/building.md)")
+lib: $(STATIC) $(SHARED) $(OUT)/zcrp.pc
 	@:
 
 help:
@@ -226,7 +239,7 @@ $(PRODUCTS)/zcrp-top: $(BOARD_FILE)
 # A program is a folder of tools/ with a main.c.
 .SECONDEXPANSION:
 $(PROGRAMS): $(PRODUCTS)/%: $$(call objects,tools/$$*/*.c tools/$$*/*/*.c) $(COMMON) $(STATIC)
-	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES) $(LDLIBS)
+	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES) $(filter -l%,$(ARGP)) $(LDLIBS)
 
 $(PRODUCTS)/zcrp-cp: LDLIBS += $(XXHASH)
 
@@ -266,5 +279,5 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: FORCE all help examples built run check check-all test cov demo format tidy layers symbols install \
+.PHONY: FORCE all lib help examples built run check check-all test cov demo format tidy layers symbols install \
 	uninstall clean fuzz model-all stress attack-all asan ubsan tsan valgrind $(SUITE_NAMES)

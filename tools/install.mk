@@ -53,18 +53,25 @@ paren := (
 functions = $(sort $(patsubst %_sized,%,$(shell sed -n 's/^\(ZCRP_PUBLIC .*[ *]\)\{0,1\}\(zcrp_[a-z0-9_]*\)$(paren).*/\2/p' include/zcrp.h)))
 to_man3 = $(DESTDIR)$(MANDIR)/man3
 
-install: all
-	$(INSTALL) -d $(to_include) $(to_lib)/pkgconfig $(to_lib)/cmake/zcrp $(to_bin)
+$(OUT)/zcrp.pc: $(OUT)/flags FORCE
+	$(file >$@,$(pkg_config_file))@:
+
+# The library alone, as `make lib` builds it; and all.
+install-lib: lib
+	$(INSTALL) -d $(to_include) $(to_lib)/pkgconfig $(to_lib)/cmake/zcrp
 	$(INSTALL) -m 644 include/zcrp.h include/zcrp.hpp $(to_include)/
 	$(INSTALL) -m 644 $(STATIC) $(to_lib)/
 	$(INSTALL) -m 755 $(SHARED).$(VERSION) $(to_lib)/
 	ln -sf libzcrp.so.$(VERSION) $(to_lib)/$(SONAME)
 	ln -sf $(SONAME) $(to_lib)/libzcrp.so
-	$(file >$(OUT)/zcrp.pc,$(pkg_config_file))$(INSTALL) -m 644 $(OUT)/zcrp.pc $(to_lib)/pkgconfig/
+	$(INSTALL) -m 644 $(OUT)/zcrp.pc $(to_lib)/pkgconfig/
 	$(file >$(OUT)/zcrp-config.cmake,$(cmake_config_file))$(file \
 		>$(OUT)/zcrp-config-version.cmake,$(cmake_version_file))$(INSTALL) -m 644 \
 		$(OUT)/zcrp-config.cmake $(OUT)/zcrp-config-version.cmake $(to_lib)/cmake/zcrp/
-	$(INSTALL) -m 755 $(PROGRAMS) $(SCRIPTS) $(to_bin)/
+
+install: all install-lib
+	$(INSTALL) -d $(to_bin)
+	$(if $(PROGRAMS)$(SCRIPTS),$(INSTALL) -m 755 $(PROGRAMS) $(SCRIPTS) $(to_bin)/)
 	$(foreach c,$(completions),$(INSTALL) -D -m 644 tools/completion/zcrp.bash $c &&) :
 	$(foreach m,$(MANUALS),$(INSTALL) -D -m 644 $m $(call manual,$m) &&) :
 	@for f in $(functions); do echo '.so man3/zcrp.3' >$(to_man3)/$$f.3 && chmod 644 $(to_man3)/$$f.3 || exit 1; done
@@ -88,4 +95,4 @@ packages:
 	@rm -rf build/packages/libzcrp
 	@ls build/packages/*.deb
 
-.PHONY: packages
+.PHONY: packages install-lib

@@ -29,8 +29,7 @@ unit_library := $(filter-out $(unit_bench) $(unit_link) $(unit_top) $(unit_cp) $
 around_core := $(filter-out $(foreach d,adt common congestion path receiver sender wire,$(OBJ)/tests/unit/$d/%),\
 	$(unit_library))
 unit-around-core := $(OUT)/tests/around-core
-unit := $(OUT)/tests/unit $(OUT)/tests/unit-bench $(OUT)/tests/unit-link $(OUT)/tests/unit-top \
-	$(OUT)/tests/unit-tunnel $(if $(XXHASH),$(OUT)/tests/unit-cp)
+unit := $(OUT)/tests/unit $(if $(ARGP),$(patsubst %,$(OUT)/tests/unit-%,bench link top tunnel $(if $(XXHASH),cp)))
 property := $(OUT)/tests/property
 golden := $(OUT)/tests/golden
 sim := $(OUT)/sim

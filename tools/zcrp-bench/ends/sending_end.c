@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <semaphore.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,9 @@ struct reading {
 
 static struct {
     pthread_t thread;
-    sem_t over;              /* the job is */
+    pthread_mutex_t mutex;
+    pthread_cond_t over;     /* `is_over` is set; on the monotonic clock */
+    bool is_over;            /* the job is */
     struct sending_end *end; /* NULL: no lines are wanted */
     size_t which;            /* contender, with messages */
     uint64_t size;           /* of so many bytes */
@@ -116,12 +118,14 @@ static void write_line(uint64_t n)
 static bool is_over_by(int64_t ns)
 {
     const struct timespec until = {.tv_sec = ns / NS_A_SECOND, .tv_nsec = ns % NS_A_SECOND};
-    int status;
+    int error = 0;
 
-    do
-        status = sem_clockwait(&interval.over, CLOCK_MONOTONIC, &until);
-    while (status < 0 && errno == EINTR);
-    return status == 0;
+    pthread_mutex_lock(&interval.mutex);
+    while (!interval.is_over && error == 0)
+        error = pthread_cond_timedwait(&interval.over, &interval.mutex, &until);
+    bool is_over = interval.is_over;
+    pthread_mutex_unlock(&interval.mutex);
+    return is_over;
 }
 
 static void *write_lines(void *argument)
@@ -150,7 +154,13 @@ static int interval_begin(struct sending_end *end, size_t which, uint64_t size)
     interval.length_ns = end->options->interval_ns;
     interval.start_ns = watch_now_ns();
     (void)look_at_all(&interval.last);
-    sem_init(&interval.over, 0, 0);
+    interval.is_over = false;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&interval.over, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&interval.mutex, NULL);
     int error = pthread_create(&interval.thread, NULL, write_lines, NULL);
     return error == 0 ? 0 : complain("cannot start a thread: %s", strerror(error));
 }
@@ -160,9 +170,13 @@ static void interval_end(void)
 {
     if (interval.end == NULL)
         return;
-    sem_post(&interval.over);
+    pthread_mutex_lock(&interval.mutex);
+    interval.is_over = true;
+    pthread_cond_signal(&interval.over);
+    pthread_mutex_unlock(&interval.mutex);
     pthread_join(interval.thread, NULL);
-    sem_destroy(&interval.over);
+    pthread_cond_destroy(&interval.over);
+    pthread_mutex_destroy(&interval.mutex);
 }
 
 /* ---- the run ---- */
