@@ -31,7 +31,8 @@ bool loss_is_possible(double share, double burst)
 {
     if (burst == 0)
         return share >= 0 && share <= 1;
-    return burst >= 1 && share >= 0 && share <= burst / (burst + 1);
+    const volatile double most = burst / (burst + 1); /* some processors compare with more bits */
+    return burst >= 1 && share >= 0 && share <= most;
 }
 
 void loss_init(struct loss *loss, double share, double burst, uint64_t seed)

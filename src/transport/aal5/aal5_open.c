@@ -99,7 +99,7 @@ bool aal5_environment(struct channel_aal5 *options)
         char *end;
         if (p[length] != '=')
             return false;
-        unsigned long value = strtoul(p + length + 1, &end, 10);
+        unsigned long long value = strtoull(p + length + 1, &end, 10);
         if (end == p + length + 1 || (*end && *end != ',') || value > UINT32_MAX)
             return false;
         if (!set_option(options, p, length, (uint32_t)value))

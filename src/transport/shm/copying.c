@@ -69,8 +69,9 @@ static bool is_within(const struct shm *n, const struct ring_note *note)
     size_t bytes = note->place == RING_STAGING ? sizeof(n->page->staging) : n->in->arena_bytes;
     bool is_mapped = note->place == RING_STAGING || n->in->arena != NULL;
 
-    return note->place == RING_MEMORY ||
-           (is_mapped && note->where <= bytes && data <= bytes - note->where);
+    if (note->place == RING_MEMORY)
+        return data == 0 || note->where <= UINTPTR_MAX - data; /* addresses may have 32 bits */
+    return is_mapped && note->where <= bytes && data <= bytes - note->where;
 }
 
 /* Where this end has the note's data; it is within. */
@@ -176,7 +177,7 @@ bool copy_is_readable(struct shm *n, const struct landing *l, const struct ring_
     struct copying c;
     uint32_t data = note->bytes - copy_tail(note);
 
-    if (note->place != RING_MEMORY || data == 0)
+    if (note->place != RING_MEMORY || data == 0 || !is_within(n, note))
         return is_within(n, note);
     copying_begin(&c, n, l);
     add(&c.far, note->where, (struct iovec){l->bounce, data});

@@ -79,7 +79,7 @@ TEST(shared_arena_let_go__before_the_last_piece)
 
 TEST(shared_arena_has__all_of_it)
 {
-    uint8_t *start = shared_arena_take(c, PAGE), outside;
+    uint8_t *start = shared_arena_take(c, PAGE), outside = 0;
 
     ck_assert(shared_arena_has(c, start, BYTES));
     ck_assert(shared_arena_has(c, start + BYTES, 0));
