@@ -4,6 +4,7 @@
 #include "zcrp-cp/ends/ends.h"
 #include "zcrp-cp/files/memory.h"
 
+#include "../../support/shared_keys.h"
 #include "../../support/suite.h"
 #include "common/complain.h"
 
@@ -120,7 +121,7 @@ static enum line_end copy(struct line *line)
 
 /* The near end is heard, whoever else calls: without the key, or with another one. By UDP, and from
  * memory to memory. */
-TEST(far__amid_those_without_the_key, .rows = 2)
+TEST(far__amid_those_without_the_key, .needs = has_keys, .rows = 2)
 {
     const char *no_fork = getenv("CK_FORK");
     struct zcrp_connection *strangers[2] = {NULL}, *connection = NULL;

@@ -4,6 +4,7 @@
 #include "zcrp-tunnel/stream.h"
 #include "zcrp-tunnel/tunnel.h"
 
+#include "../../support/shared_keys.h"
 #include "../../support/suite.h"
 #include "common/complain.h"
 
@@ -19,7 +20,7 @@
 enum { ROOM = STREAM_BYTES };
 
 static const int64_t second_ns = 1000000000;
-static const char key[] =
+static const char key_line[] =
     "hostile:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 
 static char key_file[64];
@@ -35,7 +36,7 @@ static void setup(void)
     strcpy(key_file, "/tmp/zcrp-tunnel-XXXXXX");
     int fd = mkstemp(key_file);
     ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, key, sizeof(key) - 1), sizeof(key) - 1);
+    ck_assert_int_eq(write(fd, key_line, sizeof(key_line) - 1), sizeof(key_line) - 1);
     (void)close(fd);
     options = (struct options){
         .streams = {.window = 1 << 20, .memory = 1 << 24, .silence_ns = 10 * second_ns},
@@ -180,7 +181,7 @@ static const struct {
     {.says = {{.kind = CONTROL_HELLO}, {.kind = CONTROL_DONE}}, .answer = CONTROL_WELCOME},
 };
 
-TEST(far__a_peer_that_breaks_the_rules)
+TEST(far__a_peer_that_breaks_the_rules, .needs = has_keys)
 {
     struct control came = {0};
 
@@ -208,7 +209,7 @@ TEST(far__a_peer_that_breaks_the_rules)
 }
 
 /* Many streams are asked for on one connection, and one is: the others are against the rules. */
-TEST(far__open_within_a_stream)
+TEST(far__open_within_a_stream, .needs = has_keys)
 {
     const struct control open = {.kind = CONTROL_OPEN, .port = 1, .length = 9, .text = "127.0.0.1"};
     struct control came = {0};
@@ -344,7 +345,7 @@ static struct zcrp_listener *meet_near(void)
 }
 
 /* To each tunnel that the near end begins: one wrong thing. */
-TEST(near__a_peer_that_breaks_the_rules, .rows = ROWS(wrongs))
+TEST(near__a_peer_that_breaks_the_rules, .needs = has_keys, .rows = ROWS(wrongs))
 {
     struct control came = {0};
     int status = 0;
