@@ -219,17 +219,20 @@ WHOLE := $(OUT)/whole.o
 $(WHOLE): $(LIBRARY)
 	$(call say,ld)$(if $(LTO),$(COMPILE) $(LTO) -r -flinker-output=nolto-rel,$(LD) -r --force-group-allocation) -o $@ $^
 
-# Neither can its hidden names.
-$(STATIC): $(WHOLE)
-	$(call say,ar)$(OBJCOPY) --localize-hidden $< $(OUT)/zcrp.o && rm -f $@ && $(AR) rcs $@ $(OUT)/zcrp.o
+# Neither can its hidden names. On 32-bit x86 they collide in the shared library, too: with those of libgcc.
+ALONE := $(OUT)/zcrp.o
+$(ALONE): $(WHOLE)
+	$(call say,objcopy)$(OBJCOPY) --localize-hidden $< $@
+$(STATIC): $(ALONE)
+	$(call say,ar)rm -f $@ && $(AR) rcs $@ $<
 
 # Complete by itself; only a sanitizer's runtime is the program's.
 defs = $(if $(flags_$(VARIANT)),,-Wl$(comma)-z$(comma)defs)
 names = -Wl,--version-script=src/zcrp.map,--no-undefined-version
 # A thread that waits for pages (src/platform/pages.h) may outlive the last entity.
 stays = -Wl,-z,nodelete
-$(SHARED): $(WHOLE) src/zcrp.map
-	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) $(names) $(stays) -o $@.$(VERSION) $(WHOLE) $(LIBRARIES) && \
+$(SHARED): $(ALONE) src/zcrp.map
+	$(call say,ld)$(LINK) -shared -Wl,-soname,$(SONAME) $(defs) $(names) $(stays) -o $@.$(VERSION) $(ALONE) $(LIBRARIES) && \
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
 # zcrp-top reads files of the library's, and shares what both know of them.
