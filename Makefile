@@ -15,6 +15,7 @@
 #: make stress     random calls from several threads for TIME=30 s a seed (VARIANT=asan, tsan)
 #: make attack-all the attacks again, exhaustively: four minutes
 #: make model-all  the models in tests/model, larger than make model has them: seven minutes (needs spin)
+#: make targets    other systems, processors and choices of libraries (TARGETS="musl aarch64": only these)
 #: make cov        lines and branches that the tests ran (COV=...: only these suites)
 #:
 #: make format     lay out the code (clang-format)
@@ -264,6 +265,7 @@ include tools/bench.mk
 include tools/tests.mk
 include tools/install.mk
 include tools/python.mk
+include tools/targets.mk
 
 # ---- the rest
 

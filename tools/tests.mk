@@ -39,6 +39,8 @@ e2e := $(OUT)/tests/e2e
 WHERE_THREADS_MEET := stress queue_stress queue_wakes churn cycles ending connection reconnect death keys_handle
 threads := $(OUT)/tests/threads
 mock := $(call programs,mock,test)
+# What these mock has the same name for the linker on every processor.
+mock-calls := $(patsubst %,$(OUT)/tests/mock/%_test,calls clock futex)
 mock-little = $(foreach p,$(filter-out $(OUT)/tests/mock/link/%,$(mock)),$(if $(findstring alloc,$(call wraps,$(p:$(OUT)/%=%.c))),$p))
 fuzz := $(call programs,fuzz,fuzz)
 corpus := $(fuzz:_fuzz=_replay)
@@ -206,6 +208,7 @@ check-all:
 	+@$(call stage,fuzz,SUITES=fuzz)
 	+@$(parallel) attack-all TALLY=$(TOTAL) $(or_failure)
 	+@$(parallel) valgrind TALLY=$(TOTAL) $(or_failure)
+	+@$(parallel) targets TALLY=$(TOTAL) $(or_failure)
 	@ZCRP_STRESS_SECONDS=60 tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) \
 		asan:e2e/stress tsan:e2e/stress 'model/large:alone=tests/model/run --large' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
 		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm' \

@@ -5,7 +5,6 @@
 
 #include "../support/mock.h"
 #include "platform/sleep.h"
-#include "platform/sleep.h"
 #include "platform/system.h"
 
 #include <limits.h>
