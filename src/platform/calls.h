@@ -1,9 +1,9 @@
 /* System calls that the C library may lack: they go by number. glibc 2.28 has none of these, musl
  * not all.
  *
- * The numbers from 403 on are the same on every processor but Alpha. A kernel that lacks the call
- * says ENOSYS; a container's filter that lacks it may say EPERM, which none of these calls says
- * otherwise. Each caller has a fallback for both. */
+ * Older headers lack the numbers, too. The ones below are those of all processors but Alpha, MIPS
+ * and ia64. A kernel that lacks the call says ENOSYS; a container's filter that lacks it may say
+ * EPERM, which none of these calls says otherwise. Each caller has a fallback for both. */
 #ifndef ZCRP_PLATFORM_CALLS_H
 #define ZCRP_PLATFORM_CALLS_H
 
@@ -12,13 +12,20 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 
-enum {
-    CALL_FUTEX_TIME64 = 422, /* Linux 5.1; processors of 32 bits only */
-    CALL_PIDFD_OPEN = 434,   /* 5.3 */
-    CALL_EPOLL_PWAIT2 = 441, /* 5.11 */
-    CALL_FUTEX_WAITV = 449,  /* 5.16 */
-};
+#ifndef SYS_futex_time64
+#define SYS_futex_time64 422 /* Linux 5.1; processors of 32 bits only */
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434 /* 5.3 */
+#endif
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441 /* 5.11 */
+#endif
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449 /* 5.16 */
+#endif
 
 /* A time as these calls take it, however many bits the C library's time_t has. */
 struct call_time {

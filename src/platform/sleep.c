@@ -23,7 +23,7 @@ static long wait_call(const _Atomic uint32_t *word, uint32_t value, instant dead
     if (sizeof(long) == sizeof(int64_t))
         return syscall(SYS_futex, word, operation, value, has_time ? &until : NULL, NULL,
                        FUTEX_BITSET_MATCH_ANY);
-    long result = syscall(CALL_FUTEX_TIME64, word, operation, value, has_time ? &until : NULL, NULL,
+    long result = syscall(SYS_futex_time64, word, operation, value, has_time ? &until : NULL, NULL,
                           FUTEX_BITSET_MATCH_ANY);
     if (!call_is_missing(result))
         return result;
@@ -62,8 +62,8 @@ bool futex_wait_either(const _Atomic uint32_t *word, uint32_t value, const _Atom
 {
     const struct waiter waiters[] = {waiter_of(word, value), waiter_of(other, other_value)};
     struct call_time until = call_time_of(deadline);
-    long result = syscall(CALL_FUTEX_WAITV, waiters, 2, 0, deadline == NEVER ? NULL : &until,
-                          CLOCK_MONOTONIC);
+    long result =
+        syscall(SYS_futex_waitv, waiters, 2, 0, deadline == NEVER ? NULL : &until, CLOCK_MONOTONIC);
 
     if (call_is_missing(result)) {
         instant soon = clock_now() + SLICE;
@@ -122,7 +122,7 @@ int events_wait(int epoll, struct epoll_event *events, int most, instant deadlin
     if (left <= 0)
         return epoll_wait(epoll, events, most, 0);
     struct call_time limit = call_time_of(left);
-    long count = syscall(CALL_EPOLL_PWAIT2, epoll, events, most, &limit, NULL, (size_t)0);
+    long count = syscall(SYS_epoll_pwait2, epoll, events, most, &limit, NULL, (size_t)0);
     if (call_is_missing(count))
         return epoll_wait(epoll, events, most, milliseconds_of(left));
     return (int)count;

@@ -153,7 +153,7 @@ bool processor_has_aes(void)
 
 int process_file(int pid)
 {
-    return (int)syscall(CALL_PIDFD_OPEN, pid, 0);
+    return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
 bool process_has_ended(int file)

@@ -34,7 +34,7 @@ instant __wrap_clock_now(void)
 
 long __wrap_syscall(long number, ...)
 {
-    if (number == CALL_EPOLL_PWAIT2) {
+    if (number == SYS_epoll_pwait2) {
         va_list rest;
 
         va_start(rest, number);
@@ -128,8 +128,8 @@ TEST(futex_wait_either__without_futex_waitv)
         will_return(__wrap_syscall, missing[i]);
         will_return(__wrap_syscall, -ETIMEDOUT);
         assert_true(futex_wait_either(&word, 7, &other, 8, 20 * SECOND));
-        assert_int_equal(seen.number[0], CALL_FUTEX_WAITV);
-        assert_int_not_equal(seen.number[1], CALL_FUTEX_WAITV);
+        assert_int_equal(seen.number[0], SYS_futex_waitv);
+        assert_int_not_equal(seen.number[1], SYS_futex_waitv);
     }
     seen.calls = 0;
     will_return(__wrap_syscall, -ENOSYS);
@@ -153,5 +153,5 @@ TEST(process_file__without_pidfd_open)
 {
     will_return(__wrap_syscall, -ENOSYS);
     assert_int_equal(process_file(1), -1);
-    assert_int_equal(seen.number[0], CALL_PIDFD_OPEN);
+    assert_int_equal(seen.number[0], SYS_pidfd_open);
 }

@@ -20,7 +20,7 @@ long __wrap_syscall(long number, ...)
 {
     va_list rest;
 
-    assert_true(number == SYS_futex || (sizeof(long) == 4 && number == CALL_FUTEX_TIME64));
+    assert_true(number == SYS_futex || (sizeof(long) == 4 && number == SYS_futex_time64));
     va_start(rest, number);
     last.word = va_arg(rest, const void *);
     last.operation = va_arg(rest, int);
