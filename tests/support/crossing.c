@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -279,7 +280,8 @@ static void *run(void *context)
 
     while (!atomic_load(&c->is_over)) {
         struct timespec wait = until_next(c);
-        int count = epoll_pwait2(c->poll, event, AT_ONCE, &wait, NULL);
+        (void)ppoll(&(struct pollfd){.fd = c->poll, .events = POLLIN}, 1, &wait, NULL);
+        int count = epoll_wait(c->poll, event, AT_ONCE, 0);
         for (int i = 0; i < count; i++) {
             if (event[i].data.fd < 0)
                 hear_callers(c);
