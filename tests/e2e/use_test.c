@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 
 LOAD(asleep)
@@ -405,7 +406,7 @@ static void *wait_known(void *context)
 {
     struct waiter *w = context;
 
-    atomic_store(&w->number, gettid());
+    atomic_store(&w->number, (pid_t)syscall(SYS_gettid));
     return wait_for_it(w->message);
 }
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { VISITORS = 3, FREED = 12345 };
@@ -87,7 +88,7 @@ static void *wait_for_first(void *context)
     struct waiter *w = context;
 
     is_waiter = true;
-    atomic_store(&w->number, gettid());
+    atomic_store(&w->number, (pid_t)syscall(SYS_gettid));
     w->code = zcrp_wait_for(&first->public, -1);
     return NULL;
 }

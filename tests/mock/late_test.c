@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -70,7 +71,7 @@ int __wrap_sched_yield(void)
 {
     bool holds = true;
 
-    if (gettid() != getpid() && !atomic_load(&shared->stops) &&
+    if ((pid_t)syscall(SYS_gettid) != getpid() && !atomic_load(&shared->stops) &&
         atomic_compare_exchange_strong(&shared->holds, &holds, false))
         (void)usleep(300000);
     return __real_sched_yield();

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -382,7 +383,7 @@ static void *take_for_ever(void *context)
     struct taker *t = context;
     struct zcrp_completion c;
 
-    atomic_store(&t->number, gettid());
+    atomic_store(&t->number, (pid_t)syscall(SYS_gettid));
     t->result = zcrp_queue_take(q, &c, 1, -1);
     return NULL;
 }

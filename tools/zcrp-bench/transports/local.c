@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -160,7 +161,7 @@ static int begin_beat(struct transport *transport)
     struct sigevent event = {
         .sigev_notify = SIGEV_THREAD_ID,
         .sigev_signo = SIGALRM,
-        .sigev_notify_thread_id = gettid(),
+        .sigev_notify_thread_id = (pid_t)syscall(SYS_gettid),
     };
     const struct timespec pause = {.tv_nsec = STREAM_PAUSE_MS * NS_A_MILLISECOND};
     const struct itimerspec every = {.it_interval = pause, .it_value = pause};
