@@ -123,7 +123,7 @@ LTO := $(if $(filter plain,$(VARIANT)),$(call found,LTO,$(CC) --version 2>/dev/n
 	echo -flto=auto))
 
 # Where a long has 32 bits, files may still be larger.
-WIDE := $(call found,WIDE,echo __SIZEOF_LONG__ | $(CC) $(CPPFLAGS) $(CFLAGS) -E -P - 2>/dev/null | grep -qx 4 && \
+WIDE := $(call found,WIDE,echo __SIZEOF_LONG__ | $(CC) $(CPPFLAGS) $(CFLAGS) -E -P -x c - 2>/dev/null | grep -qx 4 && \
 	echo -D_FILE_OFFSET_BITS=64)
 
 OBJ := $(OUT)/obj
@@ -138,12 +138,13 @@ GNUTLS := $(if $(filter-out 0,$(KEYS)),$(call found,GNUTLS,$(PKG_CONFIG) --libs 
 
 # Optional: AES with several blocks at a time (src/keys/vaes.h). IPSec-MB has no file of pkg-config.
 ipsec_mb := \#include <intel-ipsec-mb.h>\n\#if IMB_VERSION_NUM < IMB_VERSION(1, 0, 0)\n\#error\n\#endif\n
-IPSEC_MB := $(if $(GNUTLS),$(call found,IPSEC_MB,printf '$(ipsec_mb)' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && \
+IPSEC_MB := $(if $(GNUTLS),$(call found,IPSEC_MB,printf '$(ipsec_mb)' | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 && \
 	echo -lIPSec_MB))
 # Optional: the programs, whose command lines it reads. glibc has it; elsewhere it is a library of its own, which
 # is named argp after its header.
 argp := \#include <argp.h>\n\#ifdef __GLIBC__\nglibc\n\#else\n-largp\n\#endif\n
-ARGP := $(call found,ARGP,printf '$(argp)' | $(CC) $(CPPFLAGS) -E -P - 2>/dev/null | tail -n 1)
+ARGP := $(call found,ARGP,text=$$(printf '$(argp)' | $(CC) $(CPPFLAGS) -E -P -x c - 2>/dev/null) && \
+	echo "$$text" | tail -n 1)
 # Optional: zcrp-cp, whose hashes it has.
 XXHASH := $(call found,XXHASH,$(PKG_CONFIG) --libs libxxhash 2>/dev/null)
 
