@@ -82,7 +82,8 @@ are_different = $(subst x$(1),,x$(2))$(subst x$(2),,x$(1))
 told = $(foreach v,$(CHOSEN),$(if $(call is_given,$v),$(call are_different,$($v),$(last_$v))))
 last := $(if $(last_CC),$(if $(strip $(told)),,yes))
 $(if $(last),$(foreach v,$(CHOSEN),$(eval $v := $$(last_$v))))
-found = $(if $(last),$(last_$(1)),$(shell $(2)))
+# What an older version left does not tell all of these; those that it lacks are looked for.
+found = $(if $(and $(last),$(filter-out undefined,$(origin last_$(1)))),$(last_$(1)),$(shell $(2)))
 setting = last_$(1) := $(subst $(hash),$$(hash),$(subst $$,$$$$,$($(1))))$(newline)
 settings = $(subst $(newline) ,$(newline),$(foreach v,$(CHOSEN) $(FOUND),$(call setting,$v)))
 
@@ -184,7 +185,7 @@ SCRIPTS := $(if $(shell command -v python3),$(patsubst tools/%/__main__.py,$(PRO
 
 all: $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
 	$(if $(ARGP),@:,@echo "without programs: $(CC) has no argp.h (docs/building.md)")
-lib: $(STATIC) $(SHARED) $(OUT)/zcrp.pc
+lib: $(STATIC) $(SHARED)
 	@:
 
 help:

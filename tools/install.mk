@@ -1,7 +1,7 @@
 # Installing. Included by the Makefile. What a path has of PREFIX becomes ${prefix} in zcrp.pc, so that
 # pkg-config can move it. find_package(zcrp) of CMake finds the targets zcrp::zcrp and zcrp::static.
 
-define pkg_config_file
+define text_zcrp.pc
 prefix=$(PREFIX)
 libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)
 includedir=$(INCLUDEDIR:$(PREFIX)/%=$${prefix}/%)
@@ -14,7 +14,7 @@ Libs.private: -pthread $(LIBRARIES)
 Cflags: -I$${includedir}
 endef
 
-define cmake_config_file
+define text_zcrp-config.cmake
 if(NOT TARGET zcrp::zcrp)
   add_library(zcrp::zcrp SHARED IMPORTED)
   set_target_properties(zcrp::zcrp PROPERTIES
@@ -28,7 +28,7 @@ endif()
 endef
 
 # A version that was asked for has to have this one's soname.
-define cmake_version_file
+define text_zcrp-config-version.cmake
 set(PACKAGE_VERSION "$(VERSION)")
 if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION AND
    PACKAGE_FIND_VERSION MATCHES "^$(subst .,[.],$(SOVERSION))([.]|$$)")
@@ -53,8 +53,11 @@ paren := (
 functions = $(sort $(patsubst %_sized,%,$(shell sed -n 's/^\(ZCRP_PUBLIC .*[ *]\)\{0,1\}\(zcrp_[a-z0-9_]*\)$(paren).*/\2/p' include/zcrp.h)))
 to_man3 = $(DESTDIR)$(MANDIR)/man3
 
-$(OUT)/zcrp.pc: $(OUT)/flags FORCE
-	$(file >$@,$(pkg_config_file))@:
+# The first build makes them, so that they belong to its user; root's `make install` only writes them anew.
+FOR_BUILDS := $(addprefix $(OUT)/,zcrp.pc zcrp-config.cmake zcrp-config-version.cmake)
+$(FOR_BUILDS): $(OUT)/flags FORCE
+	$(file >$@,$(text_$(@F)))@:
+all lib: $(FOR_BUILDS)
 
 # The library alone, as `make lib` builds it; and all.
 install-lib: lib
@@ -65,9 +68,7 @@ install-lib: lib
 	ln -sf libzcrp.so.$(VERSION) $(to_lib)/$(SONAME)
 	ln -sf $(SONAME) $(to_lib)/libzcrp.so
 	$(INSTALL) -m 644 $(OUT)/zcrp.pc $(to_lib)/pkgconfig/
-	$(file >$(OUT)/zcrp-config.cmake,$(cmake_config_file))$(file \
-		>$(OUT)/zcrp-config-version.cmake,$(cmake_version_file))$(INSTALL) -m 644 \
-		$(OUT)/zcrp-config.cmake $(OUT)/zcrp-config-version.cmake $(to_lib)/cmake/zcrp/
+	$(INSTALL) -m 644 $(filter %.cmake,$(FOR_BUILDS)) $(to_lib)/cmake/zcrp/
 
 install: all install-lib
 	$(INSTALL) -d $(to_bin)
