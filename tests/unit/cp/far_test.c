@@ -84,7 +84,7 @@ static void teardown(void)
 
 FIXTURE(setup, teardown)
 
-static int connect_with(struct zcrp_connection **connection, struct zcrp_keys *keys)
+static int connect_far(struct zcrp_connection **connection, struct zcrp_keys *keys)
 {
     const struct zcrp_options options = {.keys = keys};
     char text[PORT_ROOM];
@@ -136,9 +136,9 @@ TEST(far__amid_those_without_the_key, .needs = has_keys, .rows = 2)
     meeting_make(&other, 0);
     for (int i = 0; i < 2; i++)
         ck_assert_int_ne(
-            connect_with(&strangers[i], i == 0 ? NULL : meeting_keys(&other, &program_of_copies)),
+            connect_far(&strangers[i], i == 0 ? NULL : meeting_keys(&other, &program_of_copies)),
             0);
-    ck_assert_int_eq(connect_with(&connection, meeting_keys(&meeting, &program_of_copies)), 0);
+    ck_assert_int_eq(connect_far(&connection, meeting_keys(&meeting, &program_of_copies)), 0);
     line_init(&line, connection);
     ck_assert_int_eq(copy(&line), LINE_FINE);
     line_fini(&line);
