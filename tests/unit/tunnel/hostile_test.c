@@ -377,7 +377,7 @@ TEST(near__a_peer_that_breaks_the_rules, .needs = has_keys, .rows = ROWS(wrongs)
 
 /* A client of -R comes just when the tunnel is lost: those of the next tunnel get connections, too.
  */
-TEST(near__a_call_of_a_tunnel_that_is_lost)
+TEST(near__a_call_of_a_tunnel_that_is_lost, .needs = has_keys)
 {
     const struct control call = {.kind = CONTROL_CALL, .number = 1};
     uint8_t bytes[CONTROL_MOST];
