@@ -1,9 +1,9 @@
 /* System calls that the C library may lack: they go by number. glibc 2.28 has none of these, musl
  * not all.
  *
- * Older headers lack the numbers, too. The ones below are those of all processors but Alpha, MIPS
- * and ia64. A kernel that lacks the call says ENOSYS; a container's filter that lacks it may say
- * EPERM, which none of these calls says otherwise. Each caller has a fallback for both. */
+ * Older headers lack the numbers, too. All processors but Alpha, MIPS and ia64 have the ones below.
+ * A kernel that lacks the call says ENOSYS; a container's filter that lacks it may say EPERM, which
+ * none of these calls says otherwise. Each caller has a fallback for both. */
 #ifndef ZCRP_PLATFORM_CALLS_H
 #define ZCRP_PLATFORM_CALLS_H
 
