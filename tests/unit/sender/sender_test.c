@@ -58,6 +58,22 @@ TEST(request__with_news_is_not_answered_while_there_are_buffers)
     ck_assert_uint_eq(sender_rig_hello().requested, 3);
 }
 
+/* The user is about to hear that the message has ended, and may send the next one: a hello would
+ * reach the receiver before its units. The repetition is answered. */
+TEST(request__with_news_is_not_answered_while_the_user_is_told)
+{
+    sender_rig_submit(128);
+    sender_rig_pair(1, 128);
+    sender_rig_expect("0:0+64 0:64+64LA");
+    rig.now += 10 * MILLISECOND;
+    sender_rig_ack("0 2");
+    sender_rig_request(1, 1, 128);
+    sender_rig_expect_nothing();
+    sender_rig_expect_event(OUTCOME_OK, 128);
+    sender_rig_request(1, 1, 128);
+    ck_assert_uint_eq(sender_rig_hello().requested, 2);
+}
+
 /* The channel takes none, so the receiver that asks hears of this end otherwise. */
 TEST(request__while_the_channel_takes_no_unit)
 {
