@@ -107,8 +107,8 @@ void sockets_abandon(struct sockets *s);
 /* Does the turns of those that have something, one of each. Waits for it until then (NEVER: no
  * limit; one in the past only asks), unless memory has something. At most one system call for up to
  * 64 that have something, but for what the turns do; none, mostly, if it only asks while members
- * are polled, or if a user's thread asks and there is one member: that has its turn, mostly. True if
- * there was anything, or the wake was signalled, as far as epoll was asked. Any thread, also
+ * are polled, or if a user's thread asks and there is one member: that has its turn, mostly.
+ * True if there was anything, or the wake was signalled, as far as epoll was asked. Any thread, also
  * several. */
 bool sockets_look(struct sockets *s, instant until);
 
