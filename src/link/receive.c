@@ -9,7 +9,7 @@
 enum {
     LITTLE = 16 << 10, /* bytes that are opened within a locked section, at most */
     ANSWERS_MOST = 64, /* datagrams of the peer's in memory that are read in one go */
-    CONTROL_MOST = 8,  /* the same of the socket, where nothing but control can come */
+    CONTROL_MOST = 8,  /* the same of the socket, where nothing but control is expected */
 };
 
 /* ---- planning ---- */
@@ -44,8 +44,7 @@ static void plan_units(struct zcrp_entity *e, struct transport_turn *turn, struc
     struct openings_choice choice =
         openings_choose(&e->link->rx.openings, receiver_recent_bytes(r), rest);
 
-    /* Of one that was used the user may post meanwhile: the data that come then would be moved. */
-    if (!receiver_was_used(r) && choice.openings < CONTROL_MOST)
+    if (receiver_is_idle(r) && choice.openings < CONTROL_MOST)
         choice.openings = CONTROL_MOST;
     landing->is_near = transport_begin_receive(e->transport, turn, &choice.openings, &choice.units);
     landing->cannot_fault = e->wrapped == 0;

@@ -147,9 +147,9 @@ bool receiver_on_wait(struct receiver *r)
     return receiver_has_reply(r);
 }
 
-bool receiver_was_used(const struct receiver *r)
+bool receiver_is_idle(const struct receiver *r)
 {
-    return r->messages.next > 0;
+    return messages_in_is_idle(&r->messages);
 }
 
 void receiver_hold(struct receiver *r, bool is_held)

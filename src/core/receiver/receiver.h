@@ -187,8 +187,8 @@ instant receiver_acks_at(const struct receiver *r);
  * announced. True if there is something to be taken. */
 bool receiver_on_wait(struct receiver *r);
 
-/* Has anything ever been posted? If not, only control comes, as to who only sends. */
-bool receiver_was_used(const struct receiver *r);
+/* Is nothing posted, so that no unit can land? */
+bool receiver_is_idle(const struct receiver *r);
 
 /* The next event; false if there is none, or a plan is out, or it is held. */
 bool receiver_event(struct receiver *r, struct event *event);

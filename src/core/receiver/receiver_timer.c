@@ -24,14 +24,13 @@ enum {
     REQUEST_LEAST = 8,  /* announced in any case when the sender knows of fewer, */
     REQUEST_FEW = 16,   /* with the next post when it knows of fewer, */
     REQUEST_PART = 4,   /* or when such a part of those that it knows is to be announced; */
-    REQUEST_TIMES = 3,  /* or, while it uses none, so many times as many */
-    REQUEST_SMALL = 16 << 10, /* that are of so many bytes at most; */
-    REQUEST_AGE = 8,   /* or with the next arrival after such a part of the time that messages
-                          have been posted when they arrive */
-    CALM_TRIPS = 2,    /* round trips, between messages that come calmly, */
-    CALM_UNITS = 1024, /* of which so many units have come in order */
-    LAST_CLOSINGS = 8, /* unanswered, after which a closing receiver gives up, */
-    ENOUGH_SAID = 4,   /* or one whose peer knows already has said enough */
+    REQUEST_TIMES = 3,  /* or, while it uses none, so many times as many; */
+    REQUEST_AGE = 8,    /* or with the next arrival after such a part of the time that messages
+                           have been posted when they arrive */
+    CALM_TRIPS = 2,     /* round trips, between messages that come calmly, */
+    CALM_UNITS = 1024,  /* of which so many units have come in order */
+    LAST_CLOSINGS = 8,  /* unanswered, after which a closing receiver gives up, */
+    ENOUGH_SAID = 4,    /* or one whose peer knows already has said enough */
 };
 
 /* ---- how many ---- */
@@ -75,21 +74,12 @@ static bool is_unused(const struct receiver *r)
            announced(r) > 0;
 }
 
-/* Is what was posted last small? A large message is under way for long. By the time that its last
- * unit leaves the sender has to know of the next one: the trailer says what comes next, and where
- * it does not the next units land elsewhere, and are moved. */
-static bool is_last_small(const struct receiver *r)
-{
-    return unannounced(r) > 0 &&
-           messages_in_at(&r->messages, r->messages.next - 1)->size <= REQUEST_SMALL;
-}
-
 bool receiver_timer_is_urgent(const struct receiver *r)
 {
     uint64_t known = announced(r);
     if (is_calm(r))
         return known < unannounced(r);
-    if (known > 1 && is_last_small(r) && is_unused(r))
+    if (is_unused(r) && known > 1)
         return unannounced(r) >= greater(known * REQUEST_TIMES, REQUEST_FEW);
     return known < REQUEST_FEW || unannounced(r) >= known / REQUEST_PART;
 }

@@ -187,9 +187,9 @@ static void on_peer_closed(struct sender *s, instant now)
 
 /* A request that units do not answer is answered by a hello, so that the receiver stops repeating
  * it, and knows that this end is there. An empty request is an answer itself. One with news is not
- * urgent to a sender that has buffers left, or whose user is about to hear that messages have ended
- * and may send the next: units will answer it, or its repetition is answered. A hello before them
- * would take the place that the receiver has for the first unit. */
+ * urgent to a sender that has buffers left, or has sent before and may be about to send more: units
+ * will answer it, or its repetition is answered. A hello before them would take the place that the
+ * receiver has for the first unit. */
 static void answer_request(struct sender *s, instant now)
 {
     if (sender_timer_allows_answer(&s->timer, now))
@@ -285,8 +285,7 @@ static void on_request(struct sender *s, instant now, const struct request *requ
     s->session.wants_offers |= request->wants_offer;
     if (request->wants_offer)
         s->session.offered = 0;
-    bool tells_user = s->session.has_sent && s->messages.ready > 0;
-    bool can_wait = (has_buffers || tells_user) && s->messages.requested > requested;
+    bool can_wait = (has_buffers || s->session.has_sent) && s->messages.requested > requested;
     if (request->length > 0 && !can_wait && !will_send(s))
         answer_request(s, now);
 }

@@ -58,9 +58,9 @@ TEST(request__with_news_is_not_answered_while_there_are_buffers)
     ck_assert_uint_eq(sender_rig_hello().requested, 3);
 }
 
-/* The user is about to hear that the message has ended, and may send the next one: a hello would
- * reach the receiver before its units. The repetition is answered. */
-TEST(request__with_news_is_not_answered_while_the_user_is_told)
+/* One that has sent may be about to send more, and a hello would reach the receiver before those
+ * units. The repetition is answered. */
+TEST(request__with_news_is_not_answered_by_who_has_sent)
 {
     sender_rig_submit(128);
     sender_rig_pair(1, 128);
