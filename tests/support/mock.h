@@ -25,7 +25,7 @@
 /* The linker alone knows __wrap_ functions: nobody declares them. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-/* What several files replace, as it really is. */
+/* The system's own calls, which several mocks wrap. */
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
                                 const struct iovec *there, unsigned long theres,
                                 unsigned long flags);

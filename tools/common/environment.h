@@ -1,5 +1,5 @@
-/* What the environment gives a process: switches, read as the library reads them, and descriptors.
- */
+/* A process's environment: variables that switch something on, read as the library reads them; and
+ * the limit of its descriptors. */
 #ifndef COMMON_ENVIRONMENT_H
 #define COMMON_ENVIRONMENT_H
 

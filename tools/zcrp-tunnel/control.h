@@ -1,5 +1,5 @@
-/* What the two ends of a tunnel tell each other, beside the bytes of streams: docs/zcrp-tunnel.1,
- * PROTOCOL, has the rules and the bytes.
+/* The control messages between the two ends of a tunnel. docs/zcrp-tunnel.1, PROTOCOL, has the
+ * rules and the bytes.
  *
  * The near end opens streams on its connections. For -R it keeps connections on which the far end
  * opens them: their first message is RESERVE. One connection, which begins with HELLO, is for the

@@ -111,8 +111,8 @@ struct landing {
      * for the handshake. NULL: there is none. */
     struct landing_mail *mail;
 
-    /* Who made the newest plan, and from what. While nothing has landed and nothing of this has
-     * changed, the plan stays valid (receiver_plan). */
+    /* The newest plan's receiver, and what the plan was made from. The plan stays valid until
+     * something lands, or one of these changes (receiver_plan). */
     struct landing_plan {
         const void *of; /* NULL: nobody's any more */
         uint64_t number, changes;

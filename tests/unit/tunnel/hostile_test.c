@@ -375,8 +375,8 @@ TEST(near__a_peer_that_breaks_the_rules, .needs = has_keys, .rows = ROWS(wrongs)
     (void)zcrp_listener_close(listener);
 }
 
-/* A client of -R comes just when the tunnel is lost: those of the next tunnel get connections, too.
- */
+/* A client of -R comes just when the tunnel is lost. Clients of the next tunnel still get
+ * connections. */
 TEST(near__a_call_of_a_tunnel_that_is_lost, .needs = has_keys)
 {
     const struct control call = {.kind = CONTROL_CALL, .number = 1};

@@ -240,7 +240,7 @@ TEST(sockets_look__only_member)
     ck_assert_int_eq(client[0].turns, 3);
 }
 
-/* Who polls the set's epoll, and only asks, is not told of one wake for ever. */
+/* A program that polls the set's epoll, and only asks, is not woken for ever by one wake. */
 TEST(sockets_look__only_member_and_the_wake)
 {
     for (int i = 1; i < 3; i++)

@@ -41,8 +41,8 @@ void mapping_fini(struct mapping *mapping);
 
 bool mapping_is_torn(const struct mapping *mapping);
 
-/* What a crew does for a copy beside the transfer: it hashes a block, or touches the pages that
- * data will land in. */
+/* A job of a copy's crew, beside the transfer: to hash a block, or to touch the pages that data
+ * will land in. */
 struct task {
     struct crew_job job;
     uint8_t *memory;
