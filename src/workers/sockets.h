@@ -108,8 +108,8 @@ void sockets_abandon(struct sockets *s);
  * limit; one in the past only asks), unless memory has something. At most one system call for up to
  * 64 that have something, but for what the turns do; none, mostly, if it only asks while members
  * are polled, or if a user's thread asks and there is one member: that has its turn, mostly.
- * True if there was anything, or the wake was signalled, as far as epoll was asked. Any thread, also
- * several. */
+ * True if there was anything, or the wake was signalled, as far as epoll was asked. Any thread,
+ * also several. */
 bool sockets_look(struct sockets *s, instant until);
 
 /* Glances at those that are polled, and looks at no socket. True if one of them has something. */
