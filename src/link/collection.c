@@ -54,34 +54,39 @@ int collection_descriptor(struct collection *c)
     return wake_fd(&c->wake);
 }
 
-/* Behind its latch a message is its user's again. */
-struct list collection_hand_over(struct collection *c, struct list ended)
+/* Tells the taker that looks in this thread, if there is one, of as many as it has room for. Behind
+ * its latch a message is its user's again. */
+static void hand_over(struct collection *c, struct list *ended)
 {
     struct taker *t = atomic_load(&c->is_on) ? NULL : completions_taker(&c->place);
 
-    while (t != NULL && t->left > 0 && ended.first != NULL) {
-        struct message *m = ended.first;
+    while (t != NULL && t->left > 0 && ended->first != NULL) {
+        struct message *m = ended->first;
         int code = m->code;
-        ended.first = m == ended.last ? NULL : m->links.next;
+        ended->first = m == ended->last ? NULL : m->links.next;
         latch_open(&m->latch);
         t->tell(t, &c->place, &m->public, code);
     }
-    if (ended.first != NULL)
-        ended.first->links.previous = NULL;
-    return ended;
+    if (ended->first != NULL)
+        ended->first->links.previous = NULL;
 }
 
-struct completions *collection_put(struct collection *c, struct list ended)
+struct completions *collection_put(struct collection *c, struct list *ended)
 {
     struct completions *queue = NULL;
 
-    if (!collection_has_taker(c))
+    if (ended->first == NULL || !collection_has_taker(c))
+        return NULL;
+    hand_over(c, ended);
+    if (ended->first == NULL)
         return NULL;
     completions_lock();
     if (collection_has_taker(c)) {
-        for (struct message *m = ended.first; m != NULL; m = m->links.next)
+        for (struct message *m = ended->first; m != NULL; m = m->links.next)
             atomic_store_explicit(&m->collection, c, memory_order_relaxed);
-        list_append(&c->ended, ended);
+        list_append(&c->ended, *ended);
+        messages_tell(*ended); /* none leaves, or goes on, before the mutex is free */
+        ended->first = NULL;
         queue = place_note_locked(&c->place, FACT_ENDED);
     }
     completions_unlock();
@@ -94,29 +99,17 @@ void collection_ring(struct collection *c)
         wake_signal(&c->wake);
 }
 
-/* Whoever opens a latch looks afterwards whether one was found closed, and who takes says that it
- * was, and looks once more: so one of them sees the other. */
 void collection_tell(struct collection *c, struct completions *queue)
 {
     collection_ring(c);
     completions_ring(queue);
-    if (atomic_load(&c->is_early) && atomic_exchange(&c->is_early, false))
-        place_note(&c->place, FACT_ENDED);
-}
-
-static bool is_early(struct collection *c, const struct message *m)
-{
-    if (!message_is_in_flight(m))
-        return false;
-    atomic_store(&c->is_early, true);
-    return message_is_in_flight(m);
 }
 
 struct message *collection_take_locked(struct collection *c, int *code)
 {
     struct message *m = c->ended.first;
 
-    if (m == NULL || is_early(c, m))
+    if (m == NULL)
         return NULL;
     *code = m->code;
     let_go(c, m); /* its owner may free it now */

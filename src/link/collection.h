@@ -2,7 +2,10 @@
  * that poll finds readable then. zcrp_collect takes them, or the queue that the entity is in
  * (waiting/completions.h), of which the collection is a place: each message is taken once.
  *
- *     ended: put --> latch opens --> ring          collect: take (only if the latch is open)
+ *     the link's mutex [ put, which opens the latch ] --> ring          collect: take
+ *
+ * Messages are put in the section in which they have ended: so they are taken in that order,
+ * whichever threads end them.
  *
  * Anybody who sees its latch open may free a message, or submit it again, even after its entity was
  * closed. Then it has to leave the collection. So all collections share one mutex, (k), which
@@ -24,7 +27,6 @@ struct collection {
     struct wake wake;      /* (k) readable while there is something to collect, or once in vain */
     _Atomic bool is_rung;  /* (a) a ring need not write: saves a system call for each batch */
     _Atomic bool has_more; /* (a) when a message was taken last, there were more */
-    _Atomic bool is_early; /* (a) who takes has found a latch that was to open still */
     struct list ended;     /* (k) */
     struct place place;    /* in a queue */
 };
@@ -45,23 +47,20 @@ static inline bool collection_has_taker(const struct collection *c)
     return atomic_load(&c->is_on) || place_is_in_queue(&c->place);
 }
 
-/* Opens the latches of messages, and tells the taker of the queue who looks in this thread, as many
- * as it has room for. The rest; all of them, if there is no such taker. */
-struct list collection_hand_over(struct collection *c, struct list ended);
+/* If anybody takes them, opens the latches of messages, which wait to be taken then, but for those
+ * that the taker of the queue who looks in this thread is told of at once; the list is empty then.
+ * Under the mutex of the link. The queue to be told, to be given to collection_tell; NULL: none. */
+struct completions *collection_put(struct collection *c, struct list *ended);
 
-/* The messages, whose latches are about to open, wait to be taken; nothing if nobody takes any. The
- * queue to be told, to be given to collection_tell; NULL: none. */
-struct completions *collection_put(struct collection *c, struct list ended);
-
-/* The latches of messages that were put are open: makes the descriptor readable, and wakes the
- * takers of the queue. */
+/* Messages that were put can be taken: makes the descriptor readable, and wakes the takers of the
+ * queue. Not locked. */
 void collection_tell(struct collection *c, struct completions *queue);
 
 /* Makes the descriptor readable, for something else; nothing if off. */
 void collection_ring(struct collection *c);
 
-/* The message that ended first, and its code, if its latch is open: if it is not, it will be told
- * of. Its owner may free it from then on. Locked, (k). */
+/* The message that ended first, and its code, or NULL. Its owner may free it from then on. Locked,
+ * (k). */
 struct message *collection_take_locked(struct collection *c, int *code);
 
 /* Leaves that queue (NULL: any). What was not taken is left to who collects, or let go of. True if

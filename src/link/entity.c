@@ -117,14 +117,6 @@ static bool move_backlog_up(struct zcrp_entity *e)
     return any;
 }
 
-/* Messages have ended: wakes those who wait for any of them, and the takers of a queue. */
-static void ring(struct zcrp_entity *e, struct completions *queue)
-{
-    collection_tell(&e->collection, queue);
-    bell_ring();
-    lease_wake(&e->link->lease);
-}
-
 /* ---- wake-ups ---- */
 
 instant entity_deadline(const struct zcrp_entity *e)
@@ -322,13 +314,41 @@ static void show_trace(struct zcrp_entity *e)
 
 /* ---- the end of a locked section ---- */
 
+/* Messages that a locked section has ended, to be told of when the mutex is free. */
+struct ending {
+    bool any;
+    struct list closed;        /* those that nobody collects: their latches are to open still */
+    struct completions *queue; /* whose takers are to be woken; NULL: none */
+};
+
+/* Locked. */
+static struct ending put_ended(struct zcrp_entity *e)
+{
+    struct ending ending = {.any = e->ended.first != NULL, .closed = e->ended};
+
+    e->ended = (struct list){.first = NULL};
+    ending.queue = collection_put(&e->collection, &ending.closed);
+    return ending;
+}
+
+/* Not locked. */
+static void tell_ended(struct zcrp_entity *e, const struct ending *ending)
+{
+    if (!ending->any)
+        return;
+    messages_tell(ending->closed);
+    collection_tell(&e->collection, ending->queue);
+    bell_ring();
+    lease_wake(&e->link->lease);
+}
+
 /* What a locked section leaves to do for one half, when the mutex is free. */
 struct effects {
     struct zcrp_entity *entity;
     bool has_ways; /* besides the socket, which has left this errand: */
     struct ways_errand errand;
     struct wakings wakings;
-    struct list ended;
+    struct ending ending;
 };
 
 /* Locked. */
@@ -343,8 +363,7 @@ static void find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet
     while (move_backlog_up(e));
     if (x->has_ways && ways_tend_credit(e))
         receiver_call_soon(e->machine.receiver, clock_now());
-    x->ended = e->ended;
-    e->ended = (struct list){.first = NULL};
+    x->ending = put_ended(e);
     if (e->notice.place >= 0)
         notice_tend(e);
     find_wakings(e, &x->wakings);
@@ -352,24 +371,10 @@ static void find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet
         show_trace(e);
 }
 
-__attribute__((flatten)) static void tell_ended(struct zcrp_entity *e, struct list ended)
-{
-    struct completions *queue = NULL;
-
-    if (ended.first == NULL)
-        return;
-    ended = collection_hand_over(&e->collection, ended);
-    if (ended.first != NULL) {
-        queue = collection_put(&e->collection, ended);
-        messages_tell(ended);
-    }
-    ring(e, queue);
-}
-
 static void bring_about(struct effects *x)
 {
     wake_all(x->entity, &x->wakings);
-    tell_ended(x->entity, x->ended);
+    tell_ended(x->entity, &x->ending);
 }
 
 /* Locked. Of all halves that are touched: how many. The sender comes first, because its receiver
@@ -456,14 +461,6 @@ static bool has_only_ended(struct zcrp_entity *e)
            e->notice.place < 0 && e->options.trace == NULL && !machine_has_burst(&e->machine);
 }
 
-static struct list take_ended(struct zcrp_entity *e)
-{
-    struct list ended = e->ended;
-
-    e->ended = (struct list){.first = NULL};
-    return ended;
-}
-
 /* The other half's messages that have ended are told, too. */
 void entity_leave_ended(struct zcrp_entity *e)
 {
@@ -474,14 +471,14 @@ void entity_leave_ended(struct zcrp_entity *e)
         entity_leave(e);
         return;
     }
-    struct list ended = take_ended(e), others = {.first = NULL};
+    struct ending ending = put_ended(e), others = {.any = false};
     if (other != NULL)
-        others = take_ended(other);
+        others = put_ended(other);
     e->link->touched = 0;
     mutex_unlock(&e->link->mutex);
-    tell_ended(e, ended);
-    if (other != NULL)
-        tell_ended(other, others);
+    tell_ended(e, &ending);
+    if (others.any)
+        tell_ended(other, &others);
 }
 
 void entity_break(struct zcrp_entity *e)

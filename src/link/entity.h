@@ -5,7 +5,7 @@
  *                           \    |    /
  *     sending, update ---  the machine, under one mutex  --- timeout          (tx.c, rx.c)
  *     or receiving               |
- *                        endings, told once the mutex is free: collection, latch, bell
+ *                        endings: collection, latch; told once the mutex is free: bell
  *
  * The library's threads are the engine's (workers/engine.h), of which the entity is a member. A
  * locked section that changes a machine goes from entity_enter to entity_leave. For each half that

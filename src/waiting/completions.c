@@ -65,11 +65,15 @@ struct place *completions_first(const struct completions *c)
     return c->first;
 }
 
+/* One that stays the last stays in the list: no look without the mutex finds it empty meanwhile. */
 void completions_put_back(struct completions *c, struct place *p, uint32_t facts)
 {
-    remove_ready(c, p);
+    bool stays = facts != 0 && c->last == p;
+
+    if (!stays)
+        remove_ready(c, p);
     p->facts = facts;
-    if (facts != 0)
+    if (facts != 0 && !stays)
         add_ready(c, p);
 }
 

@@ -225,7 +225,8 @@ TEST(whole__to_a_hole_among_others)
     ends_close(&e);
 }
 
-/* Messages end in the order in which they were sent, whatever way each takes. */
+/* Messages end in the order in which they were sent, whatever way each takes, and whichever thread
+ * ends them. */
 TEST(whole__keep_their_order)
 {
     static const nlong sizes[] = {64, LARGE, 0, LARGE, LARGE, 100, 4096, 5000};
