@@ -72,15 +72,13 @@ static void await_unused(struct side *side)
     mutex_unlock(&mutex);
 }
 
-/* What another thread of the parent's was opening or closing stays as it was before. */
+/* What another thread of the parent's was opening or closing is not there; its memory is left. */
 static void side_after_fork(struct side *side)
 {
     side->users = 0;
     condition_init(&side->unused);
-    if (side->state == SIDE_OPENING)
+    if (side->state != SIDE_OPEN)
         side->state = SIDE_NONE;
-    else if (side->state == SIDE_CLOSING)
-        side->state = SIDE_OPEN;
 }
 
 static void after_fork(void)

@@ -103,8 +103,10 @@ static void hear_handshake(struct zcrp_entity *e, instant now, const uint8_t *da
 
 static void drop_handshake(struct keyed *k)
 {
-    tls_handshake_destroy(k->handshake);
-    k->handshake = NULL;
+    struct tls_handshake *handshake = k->handshake;
+
+    k->handshake = NULL; /* first: a child of that moment does not destroy it again */
+    tls_handshake_destroy(handshake);
 }
 
 void keyed_on_heard(struct zcrp_entity *sender)

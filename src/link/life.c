@@ -266,6 +266,8 @@ void entity_abandon(struct zcrp_entity *e)
 {
     if (atomic_load(&e->collection.is_on))
         wake_fini(&e->collection.wake);
+    if (!mutex_is_free(&e->link->mutex))
+        e->keyed.handshake = NULL; /* it may be half changed: its memory is left */
     link_abandon(e->link, e->machine.role);
     engine_abandon(&e->member);
     transport_abandon(e->transport);

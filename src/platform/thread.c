@@ -143,6 +143,11 @@ void mutex_unlock(struct mutex *m)
     __tsan_mutex_post_unlock(m, 0);
 }
 
+bool mutex_is_free(const struct mutex *m)
+{
+    return atomic_load(&m->state) == MUTEX_FREE;
+}
+
 bool mutex_is_held(const struct mutex *m)
 {
     return atomic_load_explicit(&m->holder, memory_order_relaxed) == self();

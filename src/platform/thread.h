@@ -57,6 +57,9 @@ void mutex_unlock(struct mutex *m);
 /* Does this thread hold it? */
 bool mutex_is_held(const struct mutex *m);
 
+/* Does no thread hold it? In a child: did none of the parent's? */
+bool mutex_is_free(const struct mutex *m);
+
 /* Waiting for a change of what a mutex guards, with a deadline on the monotonic clock. */
 struct condition {
     _Atomic uint32_t signals; /* (a) so far; a futex */

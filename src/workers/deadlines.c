@@ -3,6 +3,7 @@
 #include "core/check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 bool deadlines_reserve(struct deadlines *d, uint32_t items)
 {
@@ -12,11 +13,14 @@ bool deadlines_reserve(struct deadlines *d, uint32_t items)
         return true;
     while (room < items)
         room *= 2;
-    struct deadline **heap = realloc(d->heap, room * sizeof(*heap));
+    struct deadline **heap = malloc(room * sizeof(*heap)), **old = d->heap;
     if (heap == NULL)
         return false;
+    if (d->count > 0)
+        memcpy(heap, old, d->count * sizeof(*heap));
     d->heap = heap;
     d->room = room;
+    free(old); /* last: a child of that moment has a heap */
     return true;
 }
 

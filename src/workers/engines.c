@@ -154,13 +154,15 @@ static uint32_t find_slot(struct engine *engine)
         if (engine->table[i].member == NULL)
             return i;
     uint32_t slots = engine->slots > 0 ? 2 * engine->slots : 16;
-    struct slot *table = realloc(engine->table, slots * sizeof(*table));
+    struct slot *table = calloc(slots, sizeof(*table)), *old = engine->table;
     if (table == NULL)
         return 0;
-    memset(table + engine->slots, 0, (slots - engine->slots) * sizeof(*table));
+    if (engine->slots > 0)
+        memcpy(table, old, engine->slots * sizeof(*table));
     uint32_t found = engine->slots > 0 ? engine->slots : 1;
     engine->table = table;
     engine->slots = slots;
+    free(old); /* last: a child of that moment has a table */
     return found;
 }
 

@@ -304,14 +304,15 @@ void sockets_fini(struct sockets *s)
     mutex_unlock(&s->mutex);
     condition_fini(&s->is_left);
     mutex_fini(&s->mutex);
-    sockets_abandon(s);
+    sockets_abandon(s); /* nobody naps */
 }
 
+/* In a child the members that nap may be gone, or be on their way into the heap. */
 void sockets_abandon(struct sockets *s)
 {
     (void)close(s->epoll);
     wake_fini(&s->wake);
-    deadlines_fini(&s->naps);
+    free(s->naps.heap);
     free(s->table);
 }
 
@@ -485,13 +486,15 @@ static uint32_t find_slot(struct sockets *s)
         if (s->table[i].member == NULL)
             return i;
     uint32_t slots = s->slots > 0 ? 2 * s->slots : 16;
-    struct sockets_slot *table = realloc(s->table, slots * sizeof(*table));
+    struct sockets_slot *table = calloc(slots, sizeof(*table)), *old = s->table;
     if (table == NULL)
         return 0;
-    memset(table + s->slots, 0, (slots - s->slots) * sizeof(*table));
+    if (s->slots > 0)
+        memcpy(table, old, s->slots * sizeof(*table));
     uint32_t found = s->slots > 0 ? s->slots : 1;
     s->table = table;
     s->slots = slots;
+    free(old); /* last: a child of that moment has a table */
     return found;
 }
 

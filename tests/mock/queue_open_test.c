@@ -1,7 +1,7 @@
 /* Queues on a machine that has too little: of memory, threads, descriptors, room in epoll. Opening
  * fails cleanly, and the next attempt succeeds. What is added is told of all the same: where there
  * is no room for its socket, the engine receives. */
-/* wrap: malloc calloc realloc aligned_alloc posix_memalign mmap pthread_create eventfd */
+/* wrap: malloc calloc aligned_alloc posix_memalign mmap pthread_create eventfd */
 /* wrap: epoll_create1 epoll_ctl */
 /* wrap: sendmsg sendmmsg recvmsg recvmmsg */
 #include "../support/mock.h"
@@ -18,11 +18,9 @@ int __real_epoll_create1(int flags);
 int __wrap_epoll_create1(int flags);
 int __real_epoll_ctl(int epoll, int call, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll, int call, int fd, struct epoll_event *event);
-void *__real_realloc(void *at, size_t size);
-void *__wrap_realloc(void *at, size_t size);
 
 static const int64_t second = 1000000000;
-static struct fault epolls, watches, tables;
+static struct fault epolls, watches;
 
 int __wrap_epoll_create1(int flags)
 {
@@ -34,18 +32,13 @@ int __wrap_epoll_ctl(int epoll, int call, int fd, struct epoll_event *event)
     return call == EPOLL_CTL_ADD && fails(&watches) ? -1 : __real_epoll_ctl(epoll, call, fd, event);
 }
 
-void *__wrap_realloc(void *at, size_t size)
-{
-    return fails(&tables) ? NULL : __real_realloc(at, size);
-}
-
 static const struct lack {
     struct fault *fault;
     int error, code;
 } lacks[] = {
     {&memory, ENOMEM, ZCRP_ERROR_MEMORY},      {&threads, EAGAIN, ZCRP_ERROR_SYSTEM},
     {&descriptors, EMFILE, ZCRP_ERROR_SYSTEM}, {&epolls, EMFILE, ZCRP_ERROR_SYSTEM},
-    {&watches, ENOSPC, ZCRP_ERROR_SYSTEM},     {&tables, ENOMEM, ZCRP_ERROR_MEMORY},
+    {&watches, ENOSPC, ZCRP_ERROR_SYSTEM},
 };
 enum { LACKS = sizeof(lacks) / sizeof(lacks[0]) };
 
@@ -85,7 +78,7 @@ TEST(queue_add__with_too_little)
     snprintf(port, sizeof(port), "%d", zcrp_listener_port(l));
     assert_int_equal(zcrp_connect(&there, "127.0.0.1", port, NULL, 5 * second), ZCRP_OK);
     assert_int_equal(zcrp_accept(l, &here, 5 * second), ZCRP_OK);
-    for (struct fault *const *f = (struct fault *const[]){&tables, &watches, NULL}; *f; f++) {
+    for (struct fault *const *f = (struct fault *const[]){&memory, &watches, NULL}; *f; f++) {
         struct zcrp_completion c = {.kind = 0};
         struct zcrp_queue *q;
         assert_int_equal(zcrp_queue_open(&q), ZCRP_OK);

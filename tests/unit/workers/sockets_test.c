@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -157,6 +158,27 @@ TEST(sockets_due__of_a_nap)
     ck_assert(sockets_look(&set, NEVER));
     ck_assert_int_eq(client[0].turns, 2);
     ck_assert_int_eq(sockets_due(&set), NEVER);
+}
+
+/* In a child the members go first, and no thread is left that would take them out. */
+TEST(sockets_abandon__members_are_gone)
+{
+    struct sockets s;
+    struct client *c = calloc(1, sizeof(*c));
+
+    ck_assert_int_eq(sockets_init(&s), 0);
+    ck_assert_ptr_nonnull(c);
+    ck_assert_int_eq(wake_init(&c->socket), 0);
+    sockets_member_init(&c->member);
+    const struct sockets_client as = {.duties = &duties, .client = c, .fd = c->socket.fd};
+    ck_assert(sockets_add(&s, &c->member, &as));
+    c->next = clock_now() + SECOND;
+    wake_signal(&c->socket);
+    ck_assert(sockets_look(&s, 0));
+    ck_assert_int_eq(sockets_due(&s), c->next);
+    wake_fini(&c->socket);
+    free(c);
+    sockets_abandon(&s);
 }
 
 /* What the socket does not tell of. */
