@@ -705,7 +705,9 @@ ZCRP_PUBLIC int zcrp_interrupt(struct zcrp_entity *entity);
 
 /* A descriptor that polls readable while messages have ended and were not collected. It is the
  * entity's: never read or close it. Negative code on failure (_ARGUMENT, _SYSTEM, _FORKED). From
- * the first call on, messages that end are queued for zcrp_collect. */
+ * the first call on, messages that end are queued for zcrp_collect. Where it also tells of offers
+ * (zcrp_expect) or of a connection's status, collect first, until NULL, and ask behind that: what
+ * comes in between makes it readable again. */
 ZCRP_PUBLIC int zcrp_descriptor(struct zcrp_entity *entity);
 
 /* The next message that has ended, in the order in which they ended, or NULL. Never blocks. Each

@@ -86,7 +86,9 @@ void peers_close(struct peers *p, bool is_in_child)
 {
     if (p == NULL)
         return;
-    for (uint32_t i = 0; i < p->waiting; i++) {
+    /* The parent's other thread may have been about to change the backlog: that is left. */
+    uint32_t waiting = is_in_child && !mutex_is_free(&p->mutex) ? 0 : p->waiting;
+    for (uint32_t i = 0; i < waiting; i++) {
         struct zcrp_connection *c = waiting_at(p, i)->connection;
         if (is_in_child)
             connection_abandon(c);
@@ -184,9 +186,12 @@ static void tell(struct peers *p)
 {
     if (p->wake.fd >= 0 && has_news(p))
         wake_signal(&p->wake);
+    bool is_in_queue =
+        place_is_in_queue(&p->place); /* one that it joins later counts this caller */
     mutex_unlock(&p->mutex);
     changes_tell(&p->changes);
-    place_note_callers(&p->place, 1);
+    if (is_in_queue)
+        place_note_callers(&p->place, 1);
 }
 
 void peers_admit(struct peers *p, struct zcrp_connection *connection, const union address *peer,

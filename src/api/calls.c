@@ -111,13 +111,13 @@ __attribute__((noinline)) static void submit_and_leave(struct zcrp_entity *e, st
         return;
     bool is_waiting = gather(e, size);
     bool sends = !is_waiting && is_sent_at_once(e, size); /* or another thread that is at it does */
-    if (sends)
+    has_joined |= e->machine.role == MACHINE_RECEIVER && m->life == MESSAGE_IN_MACHINE &&
+                  is_looked_at_soon(e);
+    if (sends) /* leaves the mutex: the message may be its user's again behind it */
         tx_drain(e, e->machine.role == MACHINE_SENDER ? SENDING_AT_ONCE : SENDING_BURSTS);
     bool answers = entity_reader(e) != e && answering_is_open(&entity_reader(e)->answering);
     if (answers)
         rx_on_answer(entity_reader(e));
-    has_joined |= e->machine.role == MACHINE_RECEIVER && m->life == MESSAGE_IN_MACHINE &&
-                  is_looked_at_soon(e);
     if (has_joined && !sends && is_waiting == was_gathering && !answers)
         entity_leave_joined(e);
     else

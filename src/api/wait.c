@@ -365,17 +365,17 @@ static int find_ended(struct zcrp_msg *const messages[], int count)
     return result;
 }
 
-/* True if the entity of any of them was interrupted. The interrupt of the first one that was counts
- * as told. */
-static bool tell_interrupted(struct zcrp_msg *const messages[], int count)
+/* True if the entity of any of them was interrupted, and that was not told of or came behind that
+ * number of the process's interrupts. The interrupt of the first one that was counts as told. */
+static bool tell_interrupted(struct zcrp_msg *const messages[], int count, uint64_t interrupts)
 {
     bool is_so = false;
 
-    for (int i = 0; interrupt_is_known() && i < count && !is_so; i++) {
+    for (int i = 0; interrupts_so_far() > 0 && i < count && !is_so; i++) {
         struct zcrp_entity *e = messages[i] != NULL ? entity_visit(message_of(messages[i])) : NULL;
         if (e == NULL)
             continue;
-        is_so = interrupt_is_due(&e->interrupt, interrupt_begin(&e->interrupt));
+        is_so = interrupt_is_due_since(&e->interrupt, interrupts);
         if (is_so)
             interrupt_tell(&e->interrupt);
         entity_depart(e);
@@ -393,6 +393,7 @@ int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int64_t timeout_
     if (code != ZCRP_OK)
         return code;
     instant deadline = clock_deadline(timeout_ns);
+    uint64_t interrupts = interrupts_so_far();
     uint32_t heard = bell_listen();
     for (int i = 0; i < count; i++)
         if (messages[i] != NULL)
@@ -400,7 +401,7 @@ int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int64_t timeout_
     bool in_time = true, has_stopped = false;
     int found;
     while ((found = find_ended(messages, count)) == ZCRP_ERROR_BUSY && in_time && !has_stopped) {
-        has_stopped = tell_interrupted(messages, count);
+        has_stopped = tell_interrupted(messages, count, interrupts);
         in_time = has_stopped || bell_wait(&heard, deadline);
     }
     bell_leave();

@@ -40,6 +40,15 @@ static bool turn_on(struct collection *c, struct wake *wake)
     return is_first;
 }
 
+static bool is_empty(struct collection *c)
+{
+    completions_lock();
+    bool is = c->ended.first == NULL;
+    completions_unlock();
+    return is;
+}
+
+/* There may be messages, if the entity is in a queue. */
 int collection_descriptor(struct collection *c)
 {
     if (!atomic_load(&c->is_on)) {
@@ -50,47 +59,55 @@ int collection_descriptor(struct collection *c)
             return error;
         if (!turn_on(c, &wake))
             wake_fini(&wake);
+        if (!is_empty(c))
+            collection_ring(c);
     }
     return wake_fd(&c->wake);
 }
 
-/* Tells the taker that looks in this thread, if there is one, of as many as it has room for. Behind
- * its latch a message is its user's again. */
-static void hand_over(struct collection *c, struct list *ended)
+/* Tells the taker that looks in this thread, if there is one, of as many as it has room for. The
+ * rest. Behind its latch a message is its user's again. */
+static struct list hand_over(struct collection *c, struct list ended, struct wakes *wakes)
 {
     struct taker *t = atomic_load(&c->is_on) ? NULL : completions_taker(&c->place);
 
-    while (t != NULL && t->left > 0 && ended->first != NULL) {
-        struct message *m = ended->first;
+    while (t != NULL && t->left > 0 && ended.first != NULL) {
+        struct message *m = ended.first;
         int code = m->code;
-        ended->first = m == ended->last ? NULL : m->links.next;
-        latch_open(&m->latch);
+        ended.first = m == ended.last ? NULL : m->links.next;
+        latch_open_under_mutex(&m->latch, wakes);
         t->tell(t, &c->place, &m->public, code);
     }
-    if (ended->first != NULL)
-        ended->first->links.previous = NULL;
+    if (ended.first != NULL)
+        ended.first->links.previous = NULL;
+    return ended;
 }
 
-struct completions *collection_put(struct collection *c, struct list *ended)
+/* None of them leaves the collection, or goes on, before the mutex is free. */
+static struct completions *put(struct collection *c, struct list ended, struct wakes *wakes)
 {
     struct completions *queue = NULL;
 
-    if (ended->first == NULL || !collection_has_taker(c))
-        return NULL;
-    hand_over(c, ended);
-    if (ended->first == NULL)
-        return NULL;
     completions_lock();
     if (collection_has_taker(c)) {
-        for (struct message *m = ended->first; m != NULL; m = m->links.next)
+        for (struct message *m = ended.first; m != NULL; m = m->links.next)
             atomic_store_explicit(&m->collection, c, memory_order_relaxed);
-        list_append(&c->ended, *ended);
-        messages_tell(*ended); /* none leaves, or goes on, before the mutex is free */
-        ended->first = NULL;
+        list_append(&c->ended, ended);
         queue = place_note_locked(&c->place, FACT_ENDED);
     }
+    messages_tell(ended, wakes);
     completions_unlock();
     return queue;
+}
+
+struct completions *collection_put(struct collection *c, struct list ended, struct wakes *wakes)
+{
+    if (!collection_has_taker(c)) {
+        messages_tell(ended, wakes);
+        return NULL;
+    }
+    ended = hand_over(c, ended, wakes);
+    return ended.first != NULL ? put(c, ended, wakes) : NULL;
 }
 
 void collection_ring(struct collection *c)
@@ -133,25 +150,6 @@ bool collection_leave_queue(struct collection *c, const struct completions *from
     return was_in;
 }
 
-static struct message *take_open(struct collection *c, bool *is_empty)
-{
-    completions_lock();
-    int code;
-    struct message *m = collection_take_locked(c, &code);
-    *is_empty = c->ended.first == NULL;
-    atomic_store_explicit(&c->has_more, m != NULL && !*is_empty, memory_order_relaxed);
-    completions_unlock();
-    return m;
-}
-
-static bool is_empty_now(struct collection *c)
-{
-    completions_lock();
-    bool is_empty = c->ended.first == NULL;
-    completions_unlock();
-    return is_empty;
-}
-
 /* Clearing may swallow the ring for a message that was put just then, hence the second look. */
 static void clear(struct collection *c)
 {
@@ -159,7 +157,7 @@ static void clear(struct collection *c)
         return;
     wake_clear(&c->wake);
     atomic_store(&c->is_rung, false);
-    if (!is_empty_now(c))
+    if (!is_empty(c))
         collection_ring(c);
 }
 
@@ -167,16 +165,16 @@ static void clear(struct collection *c)
  * readable already. So the next ring writes. */
 struct message *collection_take(struct collection *c)
 {
-    bool is_empty;
-    struct message *m;
-
     if (!collection_has_taker(c))
         return NULL;
-    m = take_open(c, &is_empty);
-    if (is_empty)
+    completions_lock();
+    int code;
+    struct message *m = collection_take_locked(c, &code);
+    bool has_more = c->ended.first != NULL;
+    atomic_store_explicit(&c->has_more, has_more, memory_order_relaxed);
+    completions_unlock();
+    if (!has_more)
         clear(c);
-    else if (m == NULL)
-        atomic_store(&c->is_rung, false);
     return m;
 }
 

@@ -47,12 +47,13 @@ static inline bool collection_has_taker(const struct collection *c)
     return atomic_load(&c->is_on) || place_is_in_queue(&c->place);
 }
 
-/* If anybody takes them, opens the latches of messages, which wait to be taken then, but for those
- * that the taker of the queue who looks in this thread is told of at once; the list is empty then.
- * Under the mutex of the link. The queue to be told, to be given to collection_tell; NULL: none. */
-struct completions *collection_put(struct collection *c, struct list *ended);
+/* Opens the latches of messages. If anybody takes them, they wait to be taken then, but for those
+ * that the taker of the queue who looks in this thread is told of at once. Under the link's mutex,
+ * which whoever begins to take passes once: so no message is neither open before that nor put. The
+ * queue to be told, to be given to collection_tell; NULL: none. */
+struct completions *collection_put(struct collection *c, struct list ended, struct wakes *wakes);
 
-/* Messages that were put can be taken: makes the descriptor readable, and wakes the takers of the
+/* Messages were put: makes the descriptor readable, and wakes the takers of the
  * queue. Not locked. */
 void collection_tell(struct collection *c, struct completions *queue);
 

@@ -314,21 +314,23 @@ static void show_trace(struct zcrp_entity *e)
 
 /* ---- the end of a locked section ---- */
 
-/* Messages that a locked section has ended, to be told of when the mutex is free. */
+/* Messages have ended in a locked section, and their latches are open: what is left to do when the
+ * mutex is free. */
 struct ending {
     bool any;
-    struct list closed;        /* those that nobody collects: their latches are to open still */
+    struct wakes wakes;
     struct completions *queue; /* whose takers are to be woken; NULL: none */
 };
 
 /* Locked. */
-static struct ending put_ended(struct zcrp_entity *e)
+static void end_messages(struct zcrp_entity *e, struct ending *ending)
 {
-    struct ending ending = {.any = e->ended.first != NULL, .closed = e->ended};
-
+    ending->any = e->ended.first != NULL;
+    ending->wakes.count = 0;
+    if (!ending->any)
+        return;
+    ending->queue = collection_put(&e->collection, e->ended, &ending->wakes);
     e->ended = (struct list){.first = NULL};
-    ending.queue = collection_put(&e->collection, &ending.closed);
-    return ending;
 }
 
 /* Not locked. */
@@ -336,7 +338,7 @@ static void tell_ended(struct zcrp_entity *e, const struct ending *ending)
 {
     if (!ending->any)
         return;
-    messages_tell(ending->closed);
+    wakes_run(&ending->wakes);
     collection_tell(&e->collection, ending->queue);
     bell_ring();
     lease_wake(&e->link->lease);
@@ -363,7 +365,7 @@ static void find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet
     while (move_backlog_up(e));
     if (x->has_ways && ways_tend_credit(e))
         receiver_call_soon(e->machine.receiver, clock_now());
-    x->ending = put_ended(e);
+    end_messages(e, &x->ending);
     if (e->notice.place >= 0)
         notice_tend(e);
     find_wakings(e, &x->wakings);
@@ -413,7 +415,7 @@ void entity_leave(struct zcrp_entity *e)
         uint32_t count = find_all(l, effects, !has_met);
         is_over = l->touched == 0;
         mutex_unlock(&l->mutex);
-        for (uint32_t i = count; i-- > 0;) /* whoever is told by the sender may close at once */
+        for (uint32_t i = 0; i < count; i++)
             bring_about(&effects[i]);
         for (uint32_t i = 0; i < count; i++)
             if (effects[i].has_ways && ways_run(effects[i].entity, &effects[i].errand)) {
@@ -471,9 +473,10 @@ void entity_leave_ended(struct zcrp_entity *e)
         entity_leave(e);
         return;
     }
-    struct ending ending = put_ended(e), others = {.any = false};
+    struct ending ending, others = {.any = false};
+    end_messages(e, &ending);
     if (other != NULL)
-        others = put_ended(other);
+        end_messages(other, &others);
     e->link->touched = 0;
     mutex_unlock(&e->link->mutex);
     tell_ended(e, &ending);

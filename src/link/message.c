@@ -119,13 +119,13 @@ void message_decide(struct message *m, int code, nlong length)
 
 /* One whose latch is open may be in another list at once. One whose latch is closed may leave the
  * collection meanwhile, but its links stay. */
-void messages_tell(struct list ended)
+void messages_tell(struct list ended, struct wakes *wakes)
 {
     struct message *m = ended.first;
 
     while (m != NULL) {
         struct message *next = m == ended.last ? NULL : m->links.next;
-        latch_open(&m->latch);
+        latch_open_under_mutex(&m->latch, wakes);
         m = next;
     }
 }

@@ -146,9 +146,8 @@ void message_move(struct message *m, enum message_life life);
 /* Its end is decided, but no thread outside sees it yet. Under the mutex. */
 void message_decide(struct message *m, int code, nlong length);
 
-/* Tells the messages of a list, whose ends are decided: opens their latches, in this order, and
- * wakes waiting threads. The messages may be gone when this returns; bell_ring is left to the
- * caller. The list may be the end of a longer one. */
-void messages_tell(struct list ended);
+/* Opens the latches of a list of messages, whose ends are decided, in this order. The messages may
+ * be gone when this returns. Under the mutex; wakes_run and bell_ring are left to the caller. */
+void messages_tell(struct list ended, struct wakes *wakes);
 
 #endif

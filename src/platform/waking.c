@@ -15,11 +15,32 @@ void latch_reset(struct latch *latch)
     atomic_store_explicit(&latch->state, LATCH_CLOSED, memory_order_relaxed);
 }
 
+/* Behind the exchange the latch is somebody else's: only its address is left to us. */
+static bool has_sleepers_when_opened(struct latch *latch)
+{
+    return atomic_exchange(&latch->state, LATCH_OPEN) == LATCH_SLEEPERS;
+}
+
 void latch_open(struct latch *latch)
 {
-    /* Behind the exchange the latch is somebody else's: only its address is left to us. */
-    if (atomic_exchange(&latch->state, LATCH_OPEN) == LATCH_SLEEPERS)
-        futex_wake_all(&latch->state);
+    if (has_sleepers_when_opened(latch))
+        latch_wake(latch);
+}
+
+void latch_open_under_mutex(struct latch *latch, struct wakes *wakes)
+{
+    if (!has_sleepers_when_opened(latch))
+        return;
+    if (wakes->count < LATCH_WAKES)
+        wakes->latch[wakes->count++] = latch;
+    else
+        latch_wake(latch);
+}
+
+void wakes_run(const struct wakes *wakes)
+{
+    for (uint32_t i = 0; i < wakes->count; i++)
+        latch_wake(wakes->latch[i]);
 }
 
 bool latch_is_open(const struct latch *latch)
@@ -173,8 +194,6 @@ void wake_clear(struct wake *w)
     CHECK(got == (ssize_t)sizeof(signals) || errno == EAGAIN);
 }
 
-static _Atomic bool is_known;
-
 int alarm_init(struct alarm *a)
 {
     a->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -204,14 +223,28 @@ void alarm_wait(struct alarm *a)
     (void)!read(a->fd, &rings, sizeof(rings));
 }
 
+static _Atomic uint64_t interrupts;
+
 void interrupt_raise(struct interrupt *i)
 {
-    atomic_store(&is_known, true);
+    uint64_t at = atomic_fetch_add(&interrupts, 1) + 1, before = atomic_load(&i->at);
+
+    while (before < at && !atomic_compare_exchange_weak(&i->at, &before, at))
+        ;
     atomic_fetch_add(&i->raised, 1);
     futex_wake_all(&i->raised);
 }
 
-bool interrupt_is_known(void)
+/* Another wait may have told of later ones. */
+void interrupt_tell(struct interrupt *i)
 {
-    return atomic_load(&is_known);
+    uint32_t told = atomic_load(&i->told), raised = atomic_load(&i->raised);
+
+    while ((int32_t)(raised - told) > 0 && !atomic_compare_exchange_weak(&i->told, &told, raised))
+        ;
+}
+
+uint64_t interrupts_so_far(void)
+{
+    return atomic_load(&interrupts);
 }

@@ -33,6 +33,8 @@ struct latch {
     _Atomic uint32_t state; /* (a) enum latch_state; any number of threads may wait */
 };
 
+enum { LATCH_WAKES = 4 };
+
 enum latch_state { LATCH_CLOSED, LATCH_SLEEPERS, LATCH_ROUSED, LATCH_OPEN };
 
 /* Closes the latch, as it has to be before first use. Nobody may wait on it or open it. */
@@ -41,6 +43,18 @@ void latch_reset(struct latch *latch);
 /* Opens the latch and wakes all sleepers. They see what was written before. The latch's memory may
  * be gone when this returns. Cannot fail. */
 void latch_open(struct latch *latch);
+
+/* Latches that were opened under a mutex although somebody sleeps on them. Their memory may be
+ * somebody else's by now: it keeps their addresses alone. All zero: none. */
+struct wakes {
+    uint32_t count;
+    const struct latch *latch[LATCH_WAKES];
+};
+
+/* Opens the latch; its sleepers are woken by wakes_run, which is due behind the mutex. If it notes
+ * as many latches as it can, they are woken at once. */
+void latch_open_under_mutex(struct latch *latch, struct wakes *wakes);
+void wakes_run(const struct wakes *wakes);
 
 /* Sequentially consistent, for the bell below. */
 bool latch_is_open(const struct latch *latch);
@@ -52,8 +66,10 @@ bool latch_wait(struct latch *latch, instant deadline, duration spin, const _Ato
                 uint32_t begun);
 
 /* Ends such waits early; if there is none, the next one. True if somebody may sleep: then
- * latch_wake is due, which uses the address alone. The latch's owner keeps it until then. */
+ * latch_wake is due. The latch's owner keeps it until then. */
 bool latch_rouse(struct latch *latch);
+
+/* Wakes those who sleep on a latch that was opened or roused. A system call. */
 void latch_wake(const struct latch *latch);
 
 /* ---- the bell ----
@@ -142,12 +158,15 @@ void alarm_wait(struct alarm *a);
  *         wait
  *     told = raised
  *
- * It ends all waits that began before it; if there is none, it ends the next one.
+ * It ends all waits that began before it; if there is none, it ends the next one. A wait for any of
+ * several counts the interrupts of the process instead: an interrupt that came after it began ends
+ * it, although another wait has told of it.
  *
  * All zero: not interrupted. */
 struct interrupt {
     _Atomic uint32_t raised; /* (a) number of interrupts; sleepers look at it */
     _Atomic uint32_t told;   /* (a) of these, the number that a wait has ended with */
+    _Atomic uint64_t at;     /* (a) interrupts of the process by the last one; 0: none */
 };
 
 /* A wait begins: what to compare with. */
@@ -162,16 +181,19 @@ static inline bool interrupt_is_due(const struct interrupt *i, uint32_t begun)
     return atomic_load(&i->raised) != begun;
 }
 
-/* The wait ends and says so. */
-static inline void interrupt_tell(struct interrupt *i)
+/* Has it been interrupted, or was it behind that number of the process's interrupts? */
+static inline bool interrupt_is_due_since(const struct interrupt *i, uint64_t interrupts)
 {
-    atomic_store(&i->told, atomic_load(&i->raised));
+    return interrupt_is_due(i, interrupt_begin(i)) || atomic_load(&i->at) > interrupts;
 }
+
+/* The wait ends and says so. */
+void interrupt_tell(struct interrupt *i);
 
 /* Interrupts, and wakes those who sleep on `raised`. A signal handler may call it. */
 void interrupt_raise(struct interrupt *i);
 
-/* Was anything in this process ever interrupted? */
-bool interrupt_is_known(void);
+/* Interrupts of anything in this process so far. */
+uint64_t interrupts_so_far(void);
 
 #endif

@@ -44,7 +44,7 @@ void queue_ring_for_rest(struct zcrp_queue *q)
     completions_lock();
     bool has_any = completions_first(&q->completions) != NULL;
     completions_unlock();
-    if (has_any)
+    if (has_any || interrupt_is_due(&q->interrupt, interrupt_begin(&q->interrupt)))
         queue_ring_descriptor(q);
 }
 

@@ -66,8 +66,8 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* Tells of messages that have ended. False: there are no more, or their latches are to open still,
- * and they are noted then. Locked, (k), as all of these where nothing else is said. */
+/* Tells of messages that have ended. False: there are no more. Locked, (k), as all of these where
+ * nothing else is said. */
 static bool tell_messages(struct taking *t, struct place *p, struct zcrp_completion *as)
 {
     struct collection *c = (struct collection *)((char *)p - offsetof(struct collection, place));
@@ -199,6 +199,7 @@ static int end_of(struct taking *t)
         return ZCRP_ERROR_CLOSED;
     if (interrupt_is_due(&q->interrupt, t->begun)) {
         interrupt_tell(&q->interrupt);
+        queue_clear_descriptor(q);
         return ZCRP_ERROR_INTERRUPTED;
     }
     return t->deadline == 0 || clock_now() >= t->deadline ? 0 : ZCRP_ERROR_BUSY;
@@ -210,7 +211,8 @@ static void wait_for_news(struct taking *t, uint32_t seen)
     struct zcrp_queue *q = t->queue;
 
     atomic_fetch_add(&q->sleepers, 1);
-    (void)futex_wait_either(&q->news, seen, &q->interrupt.raised, t->begun, t->deadline);
+    if (lease_is_taken(&q->lease)) /* whoever gives it back behind this sees a sleeper */
+        (void)futex_wait_either(&q->news, seen, &q->interrupt.raised, t->begun, t->deadline);
     atomic_fetch_sub(&q->sleepers, 1);
 }
 

@@ -13,9 +13,9 @@ static const struct zcrp_options impatient = {.silence_ns = MILLISECONDS(300),
                                               .connect_ns = MILLISECONDS(300),
                                               .linger_ns = MILLISECONDS(500)};
 
-/* The same, but closes as late as may be. */
-static const struct zcrp_options lingering = {.silence_ns = MILLISECONDS(300),
-                                              .connect_ns = MILLISECONDS(300),
+/* Notices a death soon, and closes as late as may be. */
+static const struct zcrp_options lingering = {.silence_ns = MILLISECONDS(1000),
+                                              .connect_ns = MILLISECONDS(1000),
                                               .linger_ns = MILLISECONDS(20000)};
 
 static const struct zcrp_options patient = {.linger_ns = MILLISECONDS(200)};
@@ -58,7 +58,7 @@ TEST(peer__dies, .rows = 2)
 {
     bool is_sender = _i == 0;
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
-    pid_t child = ends_start_peer(&sockets, !is_sender, -1, &impatient);
+    pid_t child = ends_start_peer(&sockets, !is_sender, -1, &patient);
     struct zcrp_msg *m = ends_filled(100000, 0);
     struct zcrp_entity *e;
 
@@ -85,8 +85,8 @@ TEST(peer__restarts, .rows = 2)
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     int gate[2];
     ck_assert_int_eq(pipe(gate), 0);
-    pid_t child = ends_start_peer(&sockets, !is_sender, -1, &impatient);
-    pid_t second = ends_start_peer(&sockets, !is_sender, gate[0], &impatient);
+    pid_t child = ends_start_peer(&sockets, !is_sender, -1, &patient);
+    pid_t second = ends_start_peer(&sockets, !is_sender, gate[0], &patient);
     struct zcrp_msg *m = ends_filled(100000, 0);
     struct zcrp_entity *e;
     int good = 0;

@@ -83,6 +83,25 @@ TEST(latch_open__wakes_sleepers_once)
     assert_int_equal(wakes, 1);
 }
 
+/* More than can be noted are woken at once. */
+TEST(latch_open_under_mutex__notes_sleepers)
+{
+    struct wakes due = {.count = 0};
+
+    latch_open_under_mutex(latch, &due);
+    assert_int_equal(due.count, 0);
+    for (uint32_t i = 0; i <= LATCH_WAKES; i++) {
+        assert_int_equal(wakes, 0);
+        atomic_store(&latch->state, LATCH_SLEEPERS);
+        latch_open_under_mutex(latch, &due);
+        assert_true(latch_is_open(latch));
+    }
+    assert_int_equal(due.count, LATCH_WAKES);
+    assert_int_equal(wakes, 1);
+    wakes_run(&due);
+    assert_int_equal(wakes, 1 + LATCH_WAKES);
+}
+
 /* The waiter may free the latch the moment it is open: here, before the wake-up call returns. */
 TEST(latch_open__leaves_the_memory_alone)
 {

@@ -10,8 +10,11 @@ static struct message *ending; /* it ends behind the first look at its latch; NU
 /* The message ends, and its user may see it. */
 static void end(struct message *m, int code, nlong length)
 {
+    struct wakes wakes = {.count = 0};
+
     message_decide(m, code, length);
-    messages_tell((struct list){.first = m, .last = m});
+    messages_tell((struct list){.first = m, .last = m}, &wakes);
+    assert_int_equal(wakes.count, 0); /* nobody sleeps */
 }
 
 bool __wrap_latch_is_open(const struct latch *latch)

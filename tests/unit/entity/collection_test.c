@@ -27,18 +27,21 @@ static struct list ended_of(int first, int messages, int code)
     return ended;
 }
 
-/* True if somebody collects them. */
-static bool end(int first, int messages)
+static struct completions *put(int first, int messages, int code)
 {
-    struct list ended = ended_of(first, messages, ZCRP_OK);
-    struct completions *queue = collection_put(&collection, &ended);
-    bool is_put = ended.first == NULL;
+    struct wakes wakes = {.count = 0};
+    struct list ended = ended_of(first, messages, code);
+    struct completions *queue = collection_put(&collection, ended, &wakes);
 
-    messages_tell(ended);
-    collection_tell(&collection, queue);
+    ck_assert_uint_eq(wakes.count, 0); /* nobody sleeps */
     for (int i = first; i < first + messages; i++)
         ck_assert(!message_is_in_flight(message_of(m[i])));
-    return is_put;
+    return queue;
+}
+
+static void end(int first, int messages)
+{
+    collection_tell(&collection, put(first, messages, ZCRP_OK));
 }
 
 static void setup(void)
@@ -59,7 +62,7 @@ FIXTURE(setup, teardown)
 
 TEST(collection_put__off)
 {
-    ck_assert(!end(0, 1));
+    end(0, 1);
     ck_assert_ptr_null(collection_take(&collection));
     ck_assert_ptr_null(atomic_load(&message_of(m[0])->collection));
 }
@@ -70,7 +73,7 @@ TEST(collection_take__in_order)
 
     ck_assert_int_ge(fd, 0);
     for (int i = 0; i < 3; i++)
-        ck_assert(end(i, 1));
+        end(i, 1);
     for (int i = 0; i < 3; i++) {
         ck_assert(is_readable(fd));
         ck_assert_ptr_eq(collection_take(&collection), message_of(m[i]));
@@ -87,7 +90,7 @@ TEST(collection_ring__once_until_cleared)
 
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 3; i++) {
-            ck_assert(end(i, 1));
+            end(i, 1);
         }
         ck_assert_int_eq(read(fd, &rings, sizeof rings), sizeof rings);
         ck_assert_uint_eq(rings, 1);
@@ -101,7 +104,7 @@ TEST(collection_withdraw__anywhere)
     int fd = collection_descriptor(&collection);
 
     for (int i = 0; i < 3; i++)
-        ck_assert(end(i, 1));
+        end(i, 1);
     collection_withdraw(message_of(m[1]));
     collection_withdraw(message_of(m[1]));
     ck_assert_ptr_eq(collection_take(&collection), message_of(m[0]));
@@ -114,7 +117,7 @@ TEST(collection_withdraw__anywhere)
 TEST(collection_fini__with_messages)
 {
     (void)collection_descriptor(&collection);
-    ck_assert(end(0, 1));
+    end(0, 1);
     collection_fini(&collection);
     ck_assert_ptr_null(atomic_load(&message_of(m[0])->collection));
     collection_init(&collection);
@@ -124,8 +127,8 @@ TEST(collection_fini__with_messages)
 TEST(collection_put__several)
 {
     (void)collection_descriptor(&collection);
-    ck_assert(end(0, 1));
-    ck_assert(end(1, 2));
+    end(0, 1);
+    end(1, 2);
     for (int i = 0; i < 3; i++)
         ck_assert_ptr_eq(collection_take(&collection), message_of(m[i]));
 }
@@ -135,6 +138,25 @@ TEST(collection_put__several)
 static void count(void *rings)
 {
     ++*(int *)rings;
+}
+
+/* Whoever asks for the descriptor then finds it readable while messages wait. */
+TEST(collection_descriptor__while_messages_wait)
+{
+    struct completions queue;
+    struct sockets *sockets;
+    int rings = 0;
+
+    completions_init(&queue, count, &rings, NULL);
+    ck_assert(completions_add(&queue, &collection.place, &(struct place){.context = NULL}));
+    end(0, 1);
+    int fd = collection_descriptor(&collection);
+    ck_assert(is_readable(fd));
+    ck_assert(collection_leave_queue(&collection, &queue, &sockets));
+    ck_assert(is_readable(fd));
+    ck_assert_ptr_eq(collection_take(&collection), message_of(m[0]));
+    ck_assert(!is_readable(fd));
+    completions_fini(&queue);
 }
 
 static struct message *take_for_queue(void)
@@ -170,20 +192,16 @@ TEST(collection_leave_queue__before_it_is_told)
 {
     struct completions queue;
     struct sockets *sockets;
-    struct list ended = ended_of(0, 3, ZCRP_OK);
     int rings = 0;
 
     completions_init(&queue, count, &rings, NULL);
     ck_assert(completions_add(&queue, &collection.place, &(struct place){.context = NULL}));
-    struct completions *rung = collection_put(&collection, &ended);
-    ck_assert_ptr_null(ended.first);
+    struct completions *rung = put(0, 3, ZCRP_OK);
     ck_assert(collection_leave_queue(&collection, &queue, &sockets));
     collection_tell(&collection, rung);
     ck_assert_int_eq(rings, 1);
-    for (int i = 0; i < 3; i++) {
-        ck_assert(!message_is_in_flight(message_of(m[i])));
+    for (int i = 0; i < 3; i++)
         ck_assert_ptr_null(atomic_load(&message_of(m[i])->collection));
-    }
     completions_fini(&queue);
 }
 
@@ -197,20 +215,17 @@ TEST(collection_put__a_taker_looks)
     told.taker = (struct taker){&queue, 1, note_told};
     told.count = 0;
     completions_look_as(&told.taker);
-    ck_assert(!end(0, 1)); /* in no queue */
+    end(0, 1); /* in no queue */
     ck_assert(completions_add(&queue, &collection.place, &(struct place){.context = NULL}));
 
-    struct list ended = ended_of(0, 3, ZCRP_ERROR_CANCELLED);
-    collection_tell(&collection, collection_put(&collection, &ended));
-    ck_assert_ptr_null(ended.first);
+    collection_tell(&collection, put(0, 3, ZCRP_ERROR_CANCELLED));
     ck_assert_int_eq(told.count, 1);
     ck_assert_ptr_eq(told.message, m[0]);
     ck_assert_int_eq(told.code, ZCRP_ERROR_CANCELLED);
-    ck_assert(!message_is_in_flight(message_of(m[0])));
     ck_assert_int_eq(rings, 1);
 
     told.taker.left = 1;
-    ck_assert(end(0, 1)); /* behind those that wait */
+    end(0, 1); /* behind those that wait */
     completions_look_as(NULL);
     ck_assert_int_eq(told.count, 1);
     for (int i = 0; i < 3; i++)

@@ -6,8 +6,11 @@
 /* The message ends, and its user may see it. */
 static void end(struct message *m, int code, nlong length)
 {
+    struct wakes wakes = {.count = 0};
+
     message_decide(m, code, length);
-    messages_tell((struct list){.first = m, .last = m});
+    messages_tell((struct list){.first = m, .last = m}, &wakes);
+    wakes_run(&wakes);
 }
 
 TEST(zcrp_alloc_msg__sizes)

@@ -1,0 +1,179 @@
+/* Somebody begins to take, or interrupts whoever takes, just when something ends or comes: it is
+ * told once. */
+/* wrap: latch_open_under_mutex changes_tell wake_clear */
+#include "../support/loopback.h"
+#include "../support/mock.h"
+#include "accept/listener.h"
+#include "accept/peers.h"
+#include "platform/system.h"
+#include "platform/waking.h"
+#include "zcrp.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { SLOW_MS = 50 };
+
+static struct zcrp_queue *queue;
+static struct zcrp_listener *listener;
+
+static void setup(void)
+{
+    assert_int_equal(zcrp_queue_open(&queue), ZCRP_OK);
+}
+
+static void teardown(void)
+{
+    assert_int_equal(zcrp_queue_close(queue), ZCRP_OK);
+}
+
+FIXTURE(setup, teardown)
+
+static bool is_readable(int fd)
+{
+    struct pollfd set = {.fd = fd, .events = POLLIN};
+
+    return poll(&set, 1, 0) == 1;
+}
+
+/* ---- a message ends ---- */
+
+static struct {
+    pthread_t thread;
+    struct zcrp_entity *entity;
+    struct zcrp_msg *message; /* whose end the thread comes into; NULL: none */
+    bool collects;            /* it asks for a descriptor, or else enters the queue; */
+    bool is_in_time;          /* before it saw that the message had not ended; */
+    _Atomic bool is_over;
+} taker;
+
+static void *begin_to_take(void *context)
+{
+    (void)context;
+    if (taker.collects)
+        assert_true(zcrp_descriptor(taker.entity) >= 0);
+    else
+        assert_int_equal(zcrp_queue_add(queue, taker.entity, NULL), ZCRP_OK);
+    taker.is_in_time = zcrp_error(taker.message) == ZCRP_ERROR_BUSY;
+    atomic_store(&taker.is_over, true);
+    return NULL;
+}
+
+/* The thread may have to wait until this one is through. */
+void __real_latch_open_under_mutex(struct latch *latch, struct wakes *wakes);
+void __wrap_latch_open_under_mutex(struct latch *latch, struct wakes *wakes)
+{
+    static bool is_within;
+
+    if (taker.message != NULL && !is_within) {
+        is_within = true;
+        assert_int_equal(pthread_create(&taker.thread, NULL, begin_to_take, NULL), 0);
+        for (int i = 0; i < SLOW_MS && !atomic_load(&taker.is_over); i++)
+            (void)usleep(1000);
+        is_within = false;
+    }
+    __real_latch_open_under_mutex(latch, wakes);
+}
+
+/* Whoever sees, once it takes, that a message has not ended is told of it later. */
+static void begin_in_between(bool collects)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *m = zcrp_alloc_msg(10);
+    struct zcrp_completion c = {.message = NULL};
+
+    assert_int_equal(zcrp_open_receiver(&taker.entity, sockets.receiver, NULL), ZCRP_OK);
+    assert_int_equal(zcrp_submit(taker.entity, m, 10), ZCRP_OK);
+    taker.collects = collects;
+    taker.is_over = false;
+    taker.message = m;
+    assert_int_equal(zcrp_cancel(m), ZCRP_OK);
+    assert_int_equal(pthread_join(taker.thread, NULL), 0);
+    taker.message = NULL;
+    if (taker.is_in_time && !collects)
+        assert_int_equal(zcrp_queue_take(queue, &c, 1, SECOND), 1);
+    if (taker.is_in_time)
+        assert_ptr_equal(collects ? zcrp_collect(taker.entity) : c.message, m);
+    assert_int_equal(zcrp_error(m), ZCRP_ERROR_CANCELLED);
+    zcrp_free_msg(m);
+    (void)zcrp_close(taker.entity);
+    loopback_close(&sockets);
+}
+
+TEST(queue_add__while_a_message_ends)
+{
+    begin_in_between(false);
+}
+
+TEST(descriptor__while_a_message_ends)
+{
+    begin_in_between(true);
+}
+
+/* ---- a caller comes ---- */
+
+static _Atomic bool is_to_be_added; /* the listener, once a caller is in its backlog */
+
+void __real_changes_tell(_Atomic uint32_t *changes);
+void __wrap_changes_tell(_Atomic uint32_t *changes)
+{
+    instant since = NEVER;
+
+    if (atomic_load(&is_to_be_added))
+        (void)peers_oldest(listener_peers(listener), &since);
+    if (since != NEVER && atomic_exchange(&is_to_be_added, false))
+        assert_int_equal(zcrp_queue_add_listener(queue, listener, NULL), ZCRP_OK);
+    __real_changes_tell(changes);
+}
+
+TEST(queue_add_listener__while_a_caller_comes)
+{
+    struct zcrp_connection *there, *here;
+    struct zcrp_completion c[4];
+    char port[8];
+
+    assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", NULL), ZCRP_OK);
+    (void)snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
+    atomic_store(&is_to_be_added, true);
+    assert_int_equal(zcrp_connect(&there, "127.0.0.1", port, NULL, 5 * SECOND), ZCRP_OK);
+    assert_int_equal(zcrp_queue_take(queue, c, 4, 5 * SECOND), 1);
+    assert_int_equal(c[0].kind, ZCRP_PEER_CALLED);
+    assert_int_equal(zcrp_accept(listener, &here, 0), ZCRP_OK);
+    assert_int_equal(zcrp_queue_take(queue, c, 4, SLOW_MS * MILLISECOND), 0);
+    (void)zcrp_connection_close(there);
+    (void)zcrp_connection_close(here);
+    assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
+    listener = NULL;
+}
+
+/* ---- an interrupt ---- */
+
+static bool interrupts; /* while somebody clears a wake */
+
+void __real_wake_clear(struct wake *w);
+void __wrap_wake_clear(struct wake *w)
+{
+    if (interrupts) {
+        interrupts = false;
+        assert_int_equal(zcrp_queue_interrupt(queue), ZCRP_OK);
+    }
+    __real_wake_clear(w);
+}
+
+TEST(queue_interrupt__while_the_descriptor_is_cleared)
+{
+    int fd = zcrp_queue_descriptor(queue);
+    struct zcrp_completion c;
+
+    assert_true(is_readable(fd)); /* once, in vain */
+    interrupts = true;
+    (void)zcrp_queue_take(queue, &c, 1, 0); /* clears it, and may tell at once */
+    assert_false(interrupts);
+    if (is_readable(fd))
+        assert_int_equal(zcrp_queue_take(queue, &c, 1, 0), ZCRP_ERROR_INTERRUPTED);
+    assert_int_equal(zcrp_queue_take(queue, &c, 1, 0), 0);
+    assert_false(is_readable(fd));
+}
