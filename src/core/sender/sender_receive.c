@@ -270,10 +270,20 @@ static bool will_send(struct sender *s)
     return sender_head(s, &head) && (!s->is_blocked || s->recovery.in_transit.units > 0);
 }
 
+/* News that the next units answer, or else the request's repetition is answered. A repetition may
+ * be news, too: so the peer hears something now and then. */
+static bool can_answer_later(const struct sender *s, instant now, uint64_t requested,
+                             bool had_buffers)
+{
+    bool are_news = s->messages.requested > requested;
+    bool will_speak = had_buffers || s->session.has_sent;
+    return are_news && will_speak && sender_timer_has_spoken(&s->timer, now, &s->config);
+}
+
 static void on_request(struct sender *s, instant now, const struct request *request)
 {
     uint64_t requested = s->messages.requested;
-    bool has_buffers = requested > s->messages.next;
+    bool had_buffers = requested > s->messages.next;
     s->counters.requests++;
     s->flow.capacity = request->capacity;
     sender_hear(s, now);
@@ -285,7 +295,7 @@ static void on_request(struct sender *s, instant now, const struct request *requ
     s->session.wants_offers |= request->wants_offer;
     if (request->wants_offer)
         s->session.offered = 0;
-    bool can_wait = (has_buffers || s->session.has_sent) && s->messages.requested > requested;
+    bool can_wait = can_answer_later(s, now, requested, had_buffers);
     if (request->length > 0 && !can_wait && !will_send(s))
         answer_request(s, now);
 }

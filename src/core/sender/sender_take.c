@@ -453,6 +453,7 @@ static void take_hello(struct sender *s, instant now, struct burst *burst)
         sender_session_take_hello(&s->session, now, s->messages.requested, is_closing, &hello);
     burst_set_control(burst, hello_encode(burst->control, sizeof burst->control, &hello));
     s->counters.hellos++;
+    sender_timer_on_said(&s->timer, now);
     if (kind != HELLO_ANSWERS)
         sender_timer_on_hello(&s->timer, now, s);
     if (kind == HELLO_ASKS || kind == HELLO_TELLS)

@@ -10,6 +10,7 @@ static const duration FIRST_HELLO = 20 * MILLISECOND;
 static const duration SLOWEST_HELLO = SECOND;
 static const duration KEEPALIVE = 5 * SECOND;
 static const duration SLOWEST_QUESTION = 250 * MILLISECOND;
+static const duration LATELY = 250 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
 static const duration NO_KEYS_DOUBT = 500 * MILLISECOND; /* who said so may be a stranger */
 
@@ -58,21 +59,23 @@ static instant progress_at(const struct sender *s)
     return is_waiting && is_heard ? s->timer.progress + s->config.progress : NEVER;
 }
 
+static duration shorter(duration a, duration b)
+{
+    return a < b ? a : b;
+}
+
 /* While it waits this side speaks at least this often: a few times within the silence limit. */
 static duration slowest_sign(const struct sender_config *config)
 {
-    duration quarter = config->silence / 4;
     duration kept = config->keepalive != 0 ? config->keepalive : KEEPALIVE;
     duration most = !config->stays ? SLOWEST_HELLO : kept > FIRST_HELLO ? kept : FIRST_HELLO;
-    return quarter < most ? quarter : most;
+    return shorter(config->silence / 4, most);
 }
 
-/* What is not answered is repeated at least this often. */
+/* A hello that is not answered is repeated at least this often. */
 static duration slowest_repeat(const struct sender_config *config)
 {
-    duration quarter = config->silence / 4;
-    duration most = config->stays ? KEEPALIVE : SLOWEST_HELLO;
-    return quarter < most ? quarter : most;
+    return shorter(config->silence / 4, config->stays ? KEEPALIVE : SLOWEST_HELLO);
 }
 
 duration sender_timer_round_trip(const struct sender *s)
@@ -92,7 +95,7 @@ static instant probe_at(const struct sender *s)
         return NEVER;
     duration first = sender_timer_round_trip(s);
     duration next = rtt_probe_timeout(&s->flow.rtt, HELD_MOST, s->timer.probes);
-    duration slowest = slowest_repeat(&s->config);
+    duration slowest = shorter(s->config.silence / 4, SLOWEST_HELLO);
     duration most = first > slowest ? first : slowest;
     return s->timer.sent + (next < most ? next : most);
 }
@@ -105,6 +108,14 @@ static instant doubt_at(const struct sender *s)
     return refusals_ask_at(&s->timer.refusals, s->timer.heard, sender_timer_round_trip(s));
 }
 
+/* A peer that asks again and again is heard, but hears nothing. The hello that it answers comes
+ * first where it does: so this is twice the time. */
+static instant sign_at(const struct sender *s)
+{
+    bool is_sign = s->config.stays && sender_session_is_paired(&s->session);
+    return is_sign ? s->timer.said + 2 * slowest_sign(&s->config) : NEVER;
+}
+
 /* With units in transit their acknowledgements are sign enough. A close is said at once. */
 static instant hello_at(const struct sender *s)
 {
@@ -115,7 +126,8 @@ static instant hello_at(const struct sender *s)
     if (s->recovery.in_transit.units > 0 || (waits_for_keys && !sender_has_finished(s)))
         return doubt_at(s);
     bool is_new = sender_has_finished(s) && s->timer.hellos == 0;
-    return instant_earlier(is_new ? s->timer.heard : s->timer.hello, doubt_at(s));
+    instant due = instant_earlier(is_new ? s->timer.heard : s->timer.hello, sign_at(s));
+    return instant_earlier(due, doubt_at(s));
 }
 
 instant sender_deadline(const struct sender *s)
@@ -186,6 +198,12 @@ enum sender_due sender_timer_due(const struct sender *s, instant now)
     return hello_at(s) <= now ? hello_due(s) : DUE_NOTHING;
 }
 
+bool sender_timer_has_spoken(const struct sender_timer *t, instant now,
+                             const struct sender_config *config)
+{
+    return now - t->said < shorter(config->silence / 4, LATELY);
+}
+
 bool sender_timer_allows_answer(struct sender_timer *t, instant now)
 {
     if (now - t->answered < ANSWER_INTERVAL)
@@ -202,6 +220,7 @@ void sender_timer_on_leave(struct sender_timer *t, instant now)
                                .connect = NEVER,
                                .progress = now,
                                .sent = now,
+                               .said = now,
                                .hello = now,
                                .answered = now - SECOND};
 }
@@ -259,7 +278,12 @@ void sender_timer_on_moved(struct sender_timer *t, instant now)
 
 void sender_timer_on_sent(struct sender_timer *t, instant now)
 {
-    t->sent = now;
+    t->sent = t->said = now;
+}
+
+void sender_timer_on_said(struct sender_timer *t, instant now)
+{
+    t->said = now;
 }
 
 bool sender_timer_on_probe(struct sender_timer *t, instant now)

@@ -33,6 +33,7 @@ struct sender_timer {
     instant connect;  /* when a sender that is not paired fails; NEVER: it need not be */
     instant progress; /* when something in transit was acknowledged, or there was nothing */
     instant sent;     /* last burst */
+    instant said;     /* last burst or hello, which the peer may have heard */
     instant hello;    /* when the next hello may be due */
     instant answered; /* when a hello last answered something */
     uint32_t probes;  /* probe timeouts in a row */
@@ -64,6 +65,10 @@ enum sender_due sender_timer_due(const struct sender *s, instant now);
 
 /* In what time what is sent now should be answered. */
 duration sender_timer_round_trip(const struct sender *s);
+
+/* Has this side said something so lately that the peer does not miss it? */
+bool sender_timer_has_spoken(const struct sender_timer *t, instant now,
+                             const struct sender_config *config);
 
 /* May something be answered by a hello now? At most once a millisecond, so that a flood is not
  * answered by another. It counts as answered then. */
@@ -105,7 +110,10 @@ void sender_timer_on_sent(struct sender_timer *t, instant now);
  * receiver may be another one by now. */
 bool sender_timer_on_probe(struct sender_timer *t, instant now);
 
-/* A hello of `s` left. */
+/* A hello left, an answer too. */
+void sender_timer_on_said(struct sender_timer *t, instant now);
+
+/* A hello of `s` left that waits for an answer. */
 void sender_timer_on_hello(struct sender_timer *t, instant now, const struct sender *s);
 
 /* A question whether the receiver is there has left, a hello or a handshake's datagram. */

@@ -120,8 +120,8 @@ TEST(sender_offload__is_tried_again)
     fly_to_the_end(1);
     rig.now += OFFLOAD_PATH_RETRY;
     uint64_t lost = sender_counters(rig.s)->lost;
-    sender_rig_request(1, 1, UNITS * RIG_DATA);
     sender_rig_submit(UNITS * RIG_DATA);
+    sender_rig_request(1, 1, UNITS * RIG_DATA);
     ck_assert(
         sender_take(rig.s, rig.now, &rig.burst)); /* the test, of as many as the window lets */
     ck_assert(!rig.burst.is_single && rig.burst.datagrams >= 2);

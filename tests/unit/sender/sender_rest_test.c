@@ -92,3 +92,37 @@ TEST(is_quiet__after_the_keepalive_interval, .rows = 2)
     rig.now++;
     ck_assert(sender_is_quiet(rig.s, rig.now));
 }
+
+/* A receiver that has nothing posted asks until it hears something, although it is heard itself. */
+TEST(rest__says_hello_to_who_asks_all_the_time)
+{
+    int hellos = 0;
+
+    carry_many(0);
+    for (int i = 0; i < 25; i++) {
+        rig.now += SECOND;
+        sender_expire(rig.s, rig.now);
+        while (sender_has_burst(rig.s)) {
+            (void)sender_rig_hello();
+            hellos++;
+        }
+        sender_rig_request(0, 0, 0);
+    }
+    ck_assert_int_ge(hellos, 4); /* twice a quarter of 10 s */
+    ck_assert_int_le(hellos, 6);
+}
+
+/* A path that comes back after some time is noticed within a second. */
+TEST(rest__probes_every_second_at_least)
+{
+    sender_rig_submit(RIG_DATA);
+    sender_rig_pair(1, RIG_DATA);
+    sender_rig_expect("0:0+64LA");
+    for (instant begun = rig.now, last = rig.now; rig.now < begun + 9 * SECOND; last = rig.now) {
+        sender_rig_wait();
+        ck_assert_int_le(rig.now - last, SECOND);
+        while (sender_take(rig.s, rig.now, &rig.burst))
+            sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
+    }
+    ck_assert_uint_ge(sender_counters(rig.s)->probes, 9);
+}

@@ -74,6 +74,29 @@ TEST(request__with_news_is_not_answered_by_who_has_sent)
     ck_assert_uint_eq(sender_rig_hello().requested, 2);
 }
 
+/* The user at the other end posts a buffer now and then, and this one is idle: each request brings
+ * news, also a repetition. The receiver hears something all the same. */
+TEST(request__with_news_again_and_again)
+{
+    int hellos = 0;
+
+    sender_rig_submit(128);
+    sender_rig_pair(1, 128);
+    sender_rig_expect("0:0+64 0:64+64LA");
+    sender_rig_ack("0 2");
+    sender_rig_expect_event(OUTCOME_OK, 128);
+    for (uint32_t i = 1; i <= 40; i++) {
+        rig.now += 100 * MILLISECOND;
+        sender_rig_request(i, 1, 128);
+        if (sender_has_burst(rig.s)) {
+            ck_assert_uint_eq(sender_rig_hello().requested, i + 1);
+            hellos++;
+        }
+    }
+    ck_assert_int_ge(hellos, 10);
+    ck_assert_int_le(hellos, 16);
+}
+
 /* The channel takes none, so the receiver that asks hears of this end otherwise. */
 TEST(request__while_the_channel_takes_no_unit)
 {
