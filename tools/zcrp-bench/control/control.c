@@ -73,9 +73,11 @@ static int hear_bytes(const struct control *control, void *bytes, size_t size)
         do
             got = recv(control->fd, at, size, 0);
         while (got < 0 && errno == EINTR);
-        if (got <= 0)
-            return got == 0 ? complain("the other end hung up")
-                            : complain("the other end says nothing: %s", reason_of(errno));
+        bool has_hung_up = got == 0 || (got < 0 && errno == ECONNRESET); /* or was killed */
+        if (has_hung_up)
+            return complain("the other end hung up");
+        if (got < 0)
+            return complain("the other end says nothing: %s", reason_of(errno));
     }
     return 0;
 }
