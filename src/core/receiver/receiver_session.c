@@ -31,7 +31,7 @@ void receiver_session_bind(struct receiver_session *s, uint32_t name, const stru
 {
     s->pairing = (struct pairing){.session = name, .tag = hello->pairing.tag};
     s->nonce = hello->nonce;
-    s->known = s->message_base + first;
+    s->known = s->named = s->message_base + first;
     s->was_bound = true;
     s->is_untold = false;
 }
@@ -42,17 +42,21 @@ void receiver_session_leave(struct receiver_session *s, uint64_t next, uint64_t 
                                    .message_base = next - first,
                                    .requested = next,
                                    .known = next,
+                                   .named = next,
                                    .was_bound = s->was_bound,
                                    .is_untold = s->is_untold};
 }
 
-bool receiver_session_on_known(struct receiver_session *s, uint32_t wire, uint64_t next)
+enum known receiver_session_on_known(struct receiver_session *s, uint32_t wire, uint64_t next)
 {
     uint64_t known = s->message_base + number_expand(wire, next - s->message_base);
-    if (known <= s->known || known > next)
-        return false;
+    if (known <= s->named || known > next)
+        return KNOWN_BEFORE;
+    s->named = known;
+    if (known <= s->known)
+        return KNOWN_NAMED;
     s->known = known;
-    return true;
+    return KNOWN_NEWLY;
 }
 
 void receiver_session_check(const struct receiver_session *s)

@@ -19,7 +19,8 @@ struct receiver_session {
     uint64_t nonce;         /* of the hello that bound it; 0 once its sender has sent more */
     uint64_t message_base;  /* message number 0 of the session, in the table's numbers */
     uint64_t requested;     /* messages below were announced at least once, */
-    uint64_t known;         /* and below this the sender has said so, or sent of them */
+    uint64_t known;         /* and below this the sender has said so, or sent of them; */
+    uint64_t named;         /* below this it has said so */
     bool has_units;         /* units of this session arrived */
     bool is_unheard; /* it began with keys, and nothing came since: the sender may not know */
     bool was_bound;  /* once, in any session */
@@ -69,9 +70,13 @@ void receiver_session_bind(struct receiver_session *s, uint32_t name, const stru
  * next; it will bear `first` on the wire. */
 void receiver_session_leave(struct receiver_session *s, uint64_t next, uint64_t first);
 
-/* The sender says that it knows of all messages below `wire`; below `next` they are posted. True if
- * that is news. */
-bool receiver_session_on_known(struct receiver_session *s, uint32_t wire, uint64_t next);
+/* The sender says that it knows of all messages below `wire`; below `next` they are posted. */
+enum known {
+    KNOWN_BEFORE, /* it had said so already, */
+    KNOWN_NAMED,  /* or had sent of them, but not said so, */
+    KNOWN_NEWLY,  /* or neither */
+};
+enum known receiver_session_on_known(struct receiver_session *s, uint32_t wire, uint64_t next);
 
 /* CHECKs I1 and I2. */
 void receiver_session_check(const struct receiver_session *s);

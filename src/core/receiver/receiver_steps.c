@@ -181,11 +181,11 @@ static void on_partner(struct receiver *r, instant now, const struct hello *hell
         on_sender_closed(r, now, hello->is_cut);
         return;
     }
-    bool is_news = receiver_session_on_known(&r->session, hello->requested, r->messages.next);
+    enum known how = receiver_session_on_known(&r->session, hello->requested, r->messages.next);
     bool is_known = r->session.known >= r->session.requested;
     receiver_timer_on_known(&r->timer, now, r);
-    if (!is_news || !is_known) /* else it answers a request */
-        answer(r, now, is_news);
+    if (how != KNOWN_NEWLY || !is_known) /* else it answers a request */
+        answer(r, now, how != KNOWN_BEFORE && !is_known);
 }
 
 void receiver_on_hello(struct receiver *r, instant now, const struct hello *hello)

@@ -163,6 +163,25 @@ TEST(restart__not_by_an_old_question)
 
 /* ---- a receiver that stays ---- */
 
+/* The sender has passed over what was announced, has sent all that it knew of, and asks for the
+ * rest: once, however much its units have shown already. */
+TEST(hello__asks_for_what_was_passed_over)
+{
+    start();
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    receiver_rig_land_unit(receiver_rig_last(1, 0, RIG_DATA, RIG_DATA));
+    receiver_rig_expect_message(0, 128);
+    rig.now += 10 * MILLISECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect("+ 0 2");
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 1});
+    receiver_rig_expect("request 1*1=128");
+    rig.now += 2 * MILLISECOND;
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 1});
+    receiver_rig_expect("request");
+    receiver_rig_expect_silence();
+}
+
 static void start_staying(void)
 {
     receiver_rig_fini();

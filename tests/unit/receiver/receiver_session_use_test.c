@@ -69,11 +69,16 @@ TEST(bind__counts_nothing_as_known)
 TEST(on_known__only_forwards_and_what_is_posted)
 {
     receiver_session_leave(&s, 10, 0);
-    ck_assert(receiver_session_on_known(&s, 2, 14));
+    ck_assert_int_eq(receiver_session_on_known(&s, 2, 14), KNOWN_NEWLY);
     ck_assert_uint_eq(s.known, 12);
-    ck_assert(!receiver_session_on_known(&s, 1, 14));
-    ck_assert(!receiver_session_on_known(&s, 5, 14));
+    ck_assert_int_eq(receiver_session_on_known(&s, 1, 14), KNOWN_BEFORE);
+    ck_assert_int_eq(receiver_session_on_known(&s, 2, 14), KNOWN_BEFORE);
+    ck_assert_int_eq(receiver_session_on_known(&s, 5, 14), KNOWN_BEFORE);
     ck_assert_uint_eq(s.known, 12);
+    s.known = 14; /* units have come */
+    ck_assert_int_eq(receiver_session_on_known(&s, 3, 14), KNOWN_NAMED);
+    ck_assert_int_eq(receiver_session_on_known(&s, 3, 14), KNOWN_BEFORE);
+    ck_assert_uint_eq(s.known, 14);
 }
 
 TEST(check__fires, .rows = 2, .signal = 6)
