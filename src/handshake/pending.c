@@ -22,7 +22,8 @@ struct pending_handshake {
     uint64_t peer, host;      /* (m) numbers of its address (transport/address.h) */
     uint64_t nonce;           /* (m) of its handshake, */
     uint32_t tag;             /* (m) and its tag */
-    instant came, served;     /* (m) when it took the place; when the thread last was with it */
+    instant came, heard;      /* (m) when it took the place, and last said something; */
+    instant served;           /* (m) when the thread last was with it */
     instant again;            /* (m) when room is looked for again; NEVER: it is not known yet */
     struct caller caller;     /* (m) as heard last */
     struct datagram_queue *early; /* (m) what came for its connection; NULL: nothing so far */
@@ -80,12 +81,27 @@ static bool has_failed(const struct pending_handshake *h)
     return h->tls != NULL && tls_handshake_has_failed(h->tls);
 }
 
-/* Is this place to be had rather than that one? One that was refused goes before all others. */
+/* Has its key been accepted, and it only waits for room? */
+static bool is_known(const struct pending_handshake *h)
+{
+    return h->again != NEVER;
+}
+
+/* Is this place to be had rather than that one? One that was refused goes before all others, and
+ * one whose key was accepted behind them. */
 static bool is_better(const struct pending_handshake *h, const struct pending_handshake *other)
 {
     if (other == NULL || has_failed(h))
         return true;
+    if (is_known(h) != is_known(other))
+        return is_known(other);
     return !has_failed(other) && h->came < other->came;
+}
+
+/* When it loses its place. Who waits for room keeps it as long as it asks for that. */
+static instant ends_at(const struct pending *p, const struct pending_handshake *h)
+{
+    return (is_known(h) ? h->heard : h->came) + p->rules.limit;
 }
 
 /* The place that a new caller gets when there is none left, or none for its host: one of that host,
@@ -133,7 +149,7 @@ static struct pending_handshake *take_place(struct pending *p, uint64_t peer, ui
     h->host = host;
     h->nonce = d->nonce;
     h->tag = d->tag;
-    h->came = h->served = now;
+    h->came = h->heard = h->served = now;
     h->again = NEVER;
     h->queue.count = 0;
     return h;
@@ -192,6 +208,7 @@ static void hear_handshake(struct pending *p, const struct caller *caller,
         h = take_place(p, peer, host, d);
     if (h != NULL) {
         datagram_queue_add(&h->queue, datagram, size);
+        h->heard = clock_now();
         h->caller = *caller;
     }
     mutex_unlock(&p->mutex);
@@ -252,7 +269,7 @@ void pending_take_early(struct pending *p, struct datagram_queue *early)
 /* When the thread has something to do for a handshake, none of which is served. */
 static instant due(const struct pending *p, const struct pending_handshake *h, instant now)
 {
-    instant by_time = instant_earlier(h->came + p->rules.limit, h->again);
+    instant by_time = instant_earlier(ends_at(p, h), h->again);
 
     if (h->tls != NULL)
         by_time = instant_earlier(by_time, handshake_deadline(&h->tls->machine));
@@ -334,7 +351,7 @@ static void serve(struct pending *p, struct pending_handshake *h, instant now)
     const struct caller caller = h->caller;
     struct datagram_queue came;
 
-    if (h->came + p->rules.limit <= now) {
+    if (ends_at(p, h) <= now) {
         free_place(h);
         return;
     }
@@ -347,13 +364,13 @@ static void serve(struct pending *p, struct pending_handshake *h, instant now)
     if (h->tls == NULL)
         h->tls = begin(&p->rules, h->tag, h->nonce);
     bool has_ended = h->tls != NULL && go_on(&p->rules, h->tls, &came, &caller);
-    bool is_known = h->tls != NULL && h->tls->verdict == TLS_DONE;
-    bool is_over = h->tls == NULL || (is_known && admit(&p->rules, h->tls, &caller));
+    bool is_done = h->tls != NULL && h->tls->verdict == TLS_DONE;
+    bool is_over = h->tls == NULL || (is_done && admit(&p->rules, h->tls, &caller));
     mutex_lock(&p->mutex);
     h->state = PENDING_WAITS;
-    if (h->tls == NULL || (is_known && has_ended))
+    if (h->tls == NULL || (is_done && has_ended))
         sources_refund(&p->sources, h->host);
-    if (is_known)
+    if (is_done)
         h->again = clock_now() + PENDING_PAUSE;
     else
         p->counts.refused += has_ended;

@@ -9,9 +9,9 @@
  * this table only. A stranger without a cookie costs no handshake. Strangers with a cookie share
  * the places, and one host has `of_host` of them at most. If there is no place left, a new caller
  * gets the place of one which was refused, or which has had it for HANDSHAKE_PATIENCE. `limit` ends
- * each handshake. So a caller that begins a handshake and does not go on with it keeps others
- * waiting for HANDSHAKE_PATIENCE at most. Hosts whose handshakes fail may begin few (sources.h),
- * and come last.
+ * each handshake, and the wait for room of a caller who says nothing for so long. So a caller that
+ * begins a handshake and does not go on with it keeps others waiting for HANDSHAKE_PATIENCE at
+ * most. Hosts whose handshakes fail may begin few (sources.h), and come last.
  *
  * Any thread may call these functions unless a comment says otherwise. The mutex is held for a few
  * instructions, and never while `send` or `on_success` runs. */
@@ -48,8 +48,8 @@ struct pending_rules {
     /* Sends a datagram to a caller. What cannot be sent is as good as lost. */
     void (*send)(void *context, const struct caller *caller, const uint8_t *datagram, size_t size);
     /* The handshake of a caller has ended well. By the thread; the keys are the function's. False:
-     * there is no room for the caller now. It keeps its place until `limit`, and the function is
-     * called again, with new copies of the keys, each PENDING_PAUSE. */
+     * there is no room for the caller now. It keeps its place while it goes on asking (`limit`),
+     * and the function is called again, with new copies of the keys, each PENDING_PAUSE. */
     bool (*on_success)(void *context, const struct caller *caller,
                        struct session_keys *session_keys);
 };

@@ -32,8 +32,7 @@ bool keyed_init(struct zcrp_entity *e)
     k->keyring = is_sender(e) ? &session_keys->sender : &session_keys->receiver;
     if (!is_sender(e) || keyring_is_ready(k->keyring))
         return true;
-    if (!e->machine.stays) /* it is over descriptors */
-        k->keys = keys_hold(e->options.keys);
+    k->keys = keys_hold(e->options.keys);
     k->handshake = begin(e->options.keys);
     return k->handshake != NULL;
 }
@@ -257,14 +256,15 @@ void keyed_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
 
 /* ---- time ---- */
 
-/* When a sender over descriptors begins anew, if nobody has answered well. The handshake of a
- * connection has only the limit that the connection has. */
+/* When a sender begins anew, if nobody has answered well: its cookie may be too old by then, or
+ * another process's. A connection whose keys are ready only waits to be admitted. */
 static instant anew_at(const struct zcrp_entity *e)
 {
     const struct tls_handshake *h = e->keyed.handshake;
     bool is_asking = sender_link(e->machine.sender) == LINK_ASKING && !tls_handshake_has_failed(h);
+    bool has_keys = e->machine.stays && keyring_is_ready(e->keyed.keyring);
 
-    return e->keyed.keys != NULL && is_asking ? h->began + HANDSHAKE_LIMIT : NEVER;
+    return is_asking && !has_keys ? h->began + HANDSHAKE_LIMIT : NEVER;
 }
 
 instant keyed_deadline(const struct zcrp_entity *e)

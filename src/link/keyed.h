@@ -28,9 +28,9 @@ struct zcrp_entity;
 struct keyed {
     struct keyring *keyring;         /* of this half; NULL: there are no keys */
     struct tls_handshake *handshake; /* (m) of a sender; NULL: it is over, or there is none */
-    struct zcrp_keys *keys;  /* held by a sender over descriptors, to begin anew; else NULL */
-    struct pending *pending; /* of a receiver over descriptors; else NULL */
-    struct datagram_queue *answers; /* (m) to its callers */
+    struct zcrp_keys *keys;          /* held by a sender, to begin anew; else NULL */
+    struct pending *pending;         /* of a receiver over descriptors; else NULL */
+    struct datagram_queue *answers;  /* (m) to its callers */
 };
 
 /* Takes the keyring of this half from its link; a sender whose handshake is to come begins it.
