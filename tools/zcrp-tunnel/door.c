@@ -196,29 +196,52 @@ static void on_clients(struct watch *watch, uint32_t events)
     }
 }
 
-struct door *door_open(const struct address *bind_to, const char **why)
+/* Listens at an address; at `::` for IPv4, too. -1: why not. */
+static int listen_at(const char *host, uint16_t port, const char **why)
+{
+    const int on = 1, off = 0;
+    struct addrinfo *found;
+    int code = socket_resolve(&found, host, port, AI_PASSIVE | AI_NUMERICHOST);
+
+    *why = code != 0 ? gai_strerror(code) : NULL;
+    if (code != 0)
+        return -1;
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_for_all = strcmp(host, "::") == 0;
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+        (is_for_all && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) != 0) ||
+        bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0)
+        *why = strerror(errno);
+    freeaddrinfo(found);
+    if (*why == NULL)
+        return fd;
+    if (fd >= 0)
+        (void)close(fd);
+    return -1;
+}
+
+/* The host's IPv6 may be off. */
+static int listen_for(const struct address *bind_to, const char **why)
 {
     bool is_default = bind_to->host[0] == '\0' || strcmp(bind_to->host, "localhost") == 0;
-    const char *host = is_default ? "127.0.0.1" : bind_to->host;
-    struct door *door = calloc(1, sizeof(*door));
+    bool is_for_all = bind_to->host[0] == '*';
+    const char *host = is_default ? "127.0.0.1" : is_for_all ? "::" : bind_to->host;
+    int fd = listen_at(host, bind_to->port, why);
+
+    return fd < 0 && is_for_all ? listen_at("0.0.0.0", bind_to->port, why) : fd;
+}
+
+struct door *door_open(const struct address *bind_to, const char **why)
+{
     struct sockaddr_in6 bound = {0}; /* its port is where IPv4's is, too */
     socklen_t size = sizeof(bound);
-    struct addrinfo *found = NULL;
-    const int on = 1;
-    int fd = -1;
-    int code = socket_resolve(&found, host[0] == '*' ? NULL : host, bind_to->port,
-                              AI_PASSIVE | AI_NUMERICHOST);
+    struct door *door = calloc(1, sizeof(*door));
+    int fd = listen_for(bind_to, why);
 
-    *why = door == NULL ? "no memory" : code != 0 ? gai_strerror(code) : NULL;
-    if (*why == NULL) {
-        fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-            bind(fd, found->ai_addr, found->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
-            getsockname(fd, (struct sockaddr *)&bound, &size) != 0)
-            *why = strerror(errno);
-    }
-    if (code == 0)
-        freeaddrinfo(found);
+    if (door == NULL)
+        *why = "no memory";
+    else if (fd >= 0 && getsockname(fd, (struct sockaddr *)&bound, &size) != 0)
+        *why = strerror(errno);
     if (*why != NULL) {
         if (fd >= 0)
             (void)close(fd);

@@ -219,12 +219,15 @@ static void on_dead(struct stream *stream, enum stream_phase was, int code)
 
     if (was != STREAM_IDLE)
         stream_note(stream, was_closed ? "was closed" : zcrp_strerror(code));
-    if (stream->role == ROLE_TUNNEL)
+    if (stream->role == ROLE_TUNNEL) {
         end_tunnel(tunnel);
-    else if (tunnel != NULL && was != STREAM_IDLE)
+        if (options->is_far) /* its login may not notice for hours, and nobody comes back to it */
+            loop_stop(STATUS_FINE);
+    } else if (tunnel != NULL && was != STREAM_IDLE) {
         tunnel->calls--;
-    else if (tunnel != NULL && tunnel->reserved.first == NULL)
+    } else if (tunnel != NULL && tunnel->reserved.first == NULL) {
         doors_tend(tunnel->doors, false);
+    }
 }
 
 static const struct stream_owner owner = {on_control, on_idle, on_dead, NULL, on_dialed};

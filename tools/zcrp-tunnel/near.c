@@ -263,6 +263,8 @@ static int start_far(void)
     meeting_make(&meeting, (uint16_t)near.options->port);
     int status = remote_start(&near.remote, near.options->rsh, near.login,
                               near.options->far_program, arguments);
+    if (loop_has_ended()) /* by a signal meanwhile: ssh may take long to answer */
+        status = -1;
     if (status == 0)
         status = remote_meet(&near.remote, &meeting, &tunnel_program, &near.far.port, &is_one_host);
     if (status == 0)

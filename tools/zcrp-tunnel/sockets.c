@@ -17,6 +17,7 @@
 #include "spec.h"
 
 static const int64_t dial_ns = 20000000000;
+static const int64_t address_ns = 5000000000; /* of one that has others behind it */
 
 int socket_resolve(struct addrinfo **found, const char *host, uint16_t port, int flags)
 {
@@ -63,7 +64,7 @@ struct dial {
     dial_end on_end;       /* NULL: was called, or is not to be */
     atomic_bool is_wanted; /* or the thread need not resolve it any more */
     void *context;
-    int64_t since_ns;
+    int64_t since_ns, tried_ns; /* it began, and the address that is tried */
     enum { DIAL_RESOLVES, DIAL_CONNECTS, DIAL_OVER } phase;
     int code; /* of getaddrinfo, or errno */
     char host[HOST_ROOM];
@@ -108,6 +109,7 @@ static void try_next(struct dial *dial)
         int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         dial->tried = to->ai_next;
+        dial->tried_ns = clock_now_ns();
         dial->watch.fd = fd;
         if (fd >= 0 && (connect(fd, to->ai_addr, to->ai_addrlen) == 0 || errno == EINPROGRESS) &&
             loop_watch(&dial->watch, EPOLLOUT))
@@ -199,11 +201,15 @@ void dial_tick(int64_t now_ns)
             continue;
         }
         bool is_late = now_ns - dial->since_ns >= dial_ns;
+        bool is_silent = dial->phase == DIAL_CONNECTS && now_ns - dial->tried_ns >= address_ns;
         if (is_late && dial->phase == DIAL_CONNECTS) {
             dial->code = ETIMEDOUT;
             fail(dial);
         } else if (is_late) { /* its thread goes on, or has not begun */
             tell(dial, -1, REFUSAL_HOST, "its name takes too long to resolve");
+        } else if (is_silent && dial->tried != NULL) {
+            loop_close(&dial->watch);
+            try_next(dial);
         }
         place = &dial->next;
     }

@@ -19,9 +19,9 @@ void socket_reset(int fd);
 /* As getaddrinfo, for TCP. */
 int socket_resolve(struct addrinfo **found, const char *host, uint16_t port, int flags);
 
-/* A way to a target: names are resolved in a thread, addresses tried one after another, for 20 s at
- * most, the wait for a thread included. It is freed by itself after `on_end` was called, or it was
- * cancelled. */
+/* A way to a target: names are resolved in a thread, addresses tried one after another, the next
+ * one after 5 s of silence, for 20 s at most in all, the wait for a thread included. It is freed by
+ * itself after `on_end` was called, or it was cancelled. */
 struct dial;
 typedef void (*dial_end)(void *context, int fd, enum refusal reason, const char *text);
 

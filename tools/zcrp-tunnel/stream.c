@@ -456,7 +456,8 @@ static void let_go_sent(struct stream *stream)
     }
 }
 
-/* May more be sent now? The path may carry more by now than when it was measured last. */
+/* May more be sent now? The path may carry more by now than when it was measured last. Of a file
+ * with more than an int can say the kernel says a negative number. */
 static bool has_room(struct stream *stream)
 {
     struct zcrp_stats stats;
@@ -466,7 +467,7 @@ static bool has_room(struct stream *stream)
     if (stream->sending.count >= credit_most)
         return false;
     if (stream->sending.count >= CREDIT_LEAST && !stream->has_hung_up &&
-        ioctl(stream->in.fd, FIONREAD, &there) == 0 && there < LARGE)
+        ioctl(stream->in.fd, FIONREAD, &there) == 0 && there >= 0 && there < LARGE)
         return false;
     if (stream->sending_bytes < stream->sending_most)
         return true;

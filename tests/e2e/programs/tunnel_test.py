@@ -58,6 +58,16 @@ def streams(place):
         place.check("counts", near.counts()["streams"] == 6)
 
 
+def all_addresses(place):
+    """A door at * is one for IPv4 and for IPv6."""
+    with Target.echo() as echo, Far(place, echo) as far, \
+            Near(far, None, "-L", f"*:0:127.0.0.1:{echo.port}") as near:
+        for address in ("127.0.0.1", "::1"):
+            with socket.create_connection((address, near.port), 10) as client:
+                client.sendall(b"hello")
+                place.check(f"at {address}", client.recv(5) == b"hello")
+
+
 def frugal(place):
     """With as little as can be had: nothing kept ready, one buffer in flight, no memory for busy streams."""
     little = ["--warm", "0", "--window", "64K", "--memory", "0"]
@@ -442,6 +452,21 @@ def shell_stays(place):
         place.check(f"with as many pipes: {before}, {pipes()}", pipes() == before)
 
 
+def shell_is_cut_off(place):
+    """The near end is gone, and the login at the far end does not notice: the far end ends by its tunnel's end."""
+    path = place.file("rsh-cut")
+    with open(path, "w", encoding="ascii") as script:
+        script.write('#!/bin/sh\nshift\nexec 3<&0\n{ cat <&3; exec sleep 10; } | '
+                     f"sh -c 'echo $$ >{path}.pid; exec \"$@\"' sh \"$@\"\n")
+    os.chmod(path, 0o755)
+    with Target.echo() as echo, Near.by_shell(place, echo, path, "--silence", "1") as near:
+        place.check("a stream", echoes(near.port, b"x" * 1000))
+        with open(f"{path}.pid", encoding="ascii") as file:
+            far = int(file.read())
+        near.kill()
+        place.check("it ends", place.soon(lambda: not os.path.exists(f"/proc/{far}") or is_zombie(far), 7))
+
+
 def is_zombie(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as file:
@@ -565,6 +590,6 @@ def few_descriptors(place):
 
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
-        streams, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
+        streams, all_addresses, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
         command_line, paused, killed_far, killed_near, reverse, socks,
-        by_shell, shell_stays, stdio, stdio_socket, stdio_unread, few_descriptors])
+        by_shell, shell_stays, shell_is_cut_off, stdio, stdio_socket, stdio_unread, few_descriptors])
