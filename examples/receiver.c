@@ -4,6 +4,8 @@
  *     ./receiver 127.0.0.1 7000 >copy
  *     ./sender 127.0.0.1 7000 <file
  *
+ * With ZCRP_KEYS=FILE in both environments, a file of zcrp-keys, the data are encrypted.
+ *
  *     cc receiver.c -o receiver $(pkg-config --cflags --libs zcrp) */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +36,7 @@ static void write_out(const struct zcrp_msg *message)
 
 int main(int argc, char **argv)
 {
+    const struct zcrp_options options = {.flags = ZCRP_ENVIRONMENT_KEYS};
     struct zcrp_entity *receiver;
 
     if (argc != 3) {
@@ -48,7 +51,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "receiver: port %d\n", zcrp_udp_port(fd));
     /* Waits for the first sender, without a time limit, and connects the socket to it. */
     check("accept", zcrp_udp_accept(fd, -1));
-    check("open", zcrp_open_receiver(&receiver, (int[]){fd, fd}, NULL));
+    check("open", zcrp_open_receiver(&receiver, (int[]){fd, fd}, &options));
     do {
         /* The message may be shorter than the buffer: `length` tells how much arrived. */
         check("submit", zcrp_submit(receiver, message, MESSAGE_BYTES));

@@ -4,6 +4,8 @@
  *     ./receiver 127.0.0.1 7000 >copy
  *     ./sender 127.0.0.1 7000 <file
  *
+ * With ZCRP_KEYS=FILE in both environments, a file of zcrp-keys, the data are encrypted.
+ *
  *     cc sender.c -o sender $(pkg-config --cflags --libs zcrp) */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +37,7 @@ static size_t fill(struct zcrp_msg *message)
 
 int main(int argc, char **argv)
 {
+    const struct zcrp_options options = {.flags = ZCRP_ENVIRONMENT_KEYS};
     struct zcrp_entity *sender;
     size_t bytes;
 
@@ -48,7 +51,7 @@ int main(int argc, char **argv)
     int fd = zcrp_udp_connect(argv[1], argv[2]);
     check("connect", fd);
     /* One socket carries both directions of the channel, so it is given twice. */
-    check("open", zcrp_open_sender(&sender, (int[]){fd, fd}, NULL));
+    check("open", zcrp_open_sender(&sender, (int[]){fd, fd}, &options));
     do {
         bytes = fill(message);
         check("submit", zcrp_submit(sender, message, bytes));
