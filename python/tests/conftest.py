@@ -14,7 +14,7 @@ HOST = "127.0.0.1"
 LONG = 20.0
 
 #: Both ends give up soon.
-IMPATIENT = zcrp.Options(silence=1, linger=0.3, connect=0.5)
+IMPATIENT = zcrp.Options(idle_timeout=1, linger=0.3, connect_timeout=0.5)
 
 
 @pytest.fixture(autouse=True)

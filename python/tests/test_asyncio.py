@@ -91,7 +91,7 @@ async def test_batches(one, other):
 async def test_batch_with_one_that_fails(one, other):
     received = other.receive_batch([bytearray(10), bytearray(3), bytearray(10)])
     sent = one.send_batch([b"0123456789"] * 3)
-    with pytest.raises(zcrp.TooLarge) as failure:
+    with pytest.raises(zcrp.TooLargeError) as failure:
         await received
     assert (failure.value.index, failure.value.size) == (1, 10)
     with pytest.raises(zcrp.Error):
@@ -152,10 +152,10 @@ async def test_what_waits_for_its_turn_ends_with_the_connection(one, other):
     assert await one.close() is True
     for posted in mine:
         assert posted.done()
-        with pytest.raises(zcrp.Closed):
+        with pytest.raises(zcrp.ClosedError):
             await posted
     for posted in waiting:
-        with pytest.raises(zcrp.EndOfStream):
+        with pytest.raises(zcrp.EndOfStreamError):
             await posted
     assert not one._asking and not other._asking
 
@@ -170,7 +170,7 @@ async def test_sizes_that_cannot_be(one, other):
 @with_pair
 async def test_limit(one, other):
     sent = one.send(b"12345")
-    with pytest.raises(zcrp.TooLarge, match="the message has 5 bytes, the limit is 4") as failure:
+    with pytest.raises(zcrp.TooLargeError, match="the message has 5 bytes, the limit is 4") as failure:
         await other.receive(limit=4)
     assert failure.value.size == 5
     assert await other.receive(limit=5) == b"12345"
@@ -194,7 +194,7 @@ async def test_cancelling_a_task_takes_back(one, other):
     del task
     gc.collect()
     room.append(1)
-    with pytest.raises(zcrp.PeerCancelled):
+    with pytest.raises(zcrp.PeerCancelledError):
         await one.send(b"for it")
     assert not other._waiting
 
@@ -229,7 +229,7 @@ async def test_time_limits(one, other):
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(call(), 0.05)
     sent = one.send(b"for the buffer"), one.send(b"for the next")
-    with pytest.raises(zcrp.PeerCancelled):
+    with pytest.raises(zcrp.PeerCancelledError):
         await sent[0]
     assert await other.receive() == b"for the next"
     await sent[1]
@@ -253,10 +253,10 @@ async def test_the_peer_closes(one, other):
     await asyncio.sleep(0.05)
     assert other.status() is None and await one.close() is True and await one.close() is True
     for waiting in (posted, asked):
-        with pytest.raises(zcrp.EndOfStream):
+        with pytest.raises(zcrp.EndOfStreamError):
             await waiting
-    assert isinstance(other.status(), zcrp.PeerClosed)
-    with pytest.raises(zcrp.PeerClosed) as failure:
+    assert isinstance(other.status(), zcrp.PeerClosedError)
+    with pytest.raises(zcrp.PeerClosedError) as failure:
         await other.send(b"x")
     assert not isinstance(failure.value, EOFError)
 
@@ -282,7 +282,7 @@ async def test_end_that_is_known_late(one, other):
     other._is_lost = True
     received = other.receive()
     await asyncio.gather(one.close(), other._loop.run_in_executor(None, time.sleep, 0.05))
-    with pytest.raises(zcrp.EndOfStream):
+    with pytest.raises(zcrp.EndOfStreamError):
         await asyncio.wait_for(received, LONG)
 
 
@@ -290,11 +290,11 @@ async def test_end_that_is_known_late(one, other):
 async def test_use_after_close(one, other):
     await one.close()
     for call in (lambda: one.send(b"x"), lambda: one.receive_into(bytearray(1)), lambda: one.send_batch([b"x"])):
-        with pytest.raises(zcrp.Closed):
+        with pytest.raises(zcrp.ClosedError):
             call()
-    with pytest.raises(zcrp.Closed):
+    with pytest.raises(zcrp.ClosedError):
         await one.receive()
-    with pytest.raises(zcrp.Closed):
+    with pytest.raises(zcrp.ClosedError):
         one.statistics()
 
 
@@ -305,7 +305,7 @@ async def test_close_ends_what_waits(one, other):
     await asyncio.sleep(0.05)
     assert await one.close() is True
     for call in waiting:
-        with pytest.raises(zcrp.Closed):
+        with pytest.raises(zcrp.ClosedError):
             await call
 
 
@@ -327,7 +327,7 @@ async def test_close_that_is_cancelled_takes_back():
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(one.close(), 0.1)
     room.append(1)
-    with pytest.raises(zcrp.Cancelled):
+    with pytest.raises(zcrp.MessageCancelledError):
         await sent
     await asyncio.gather(one.close(), other.close())
 
@@ -341,9 +341,9 @@ async def test_abort(one, other):
     one.abort()
     room.append(1)
     for waiting in (posted, sent):
-        with pytest.raises(zcrp.Cancelled):
+        with pytest.raises(zcrp.MessageCancelledError):
             await waiting
-    with pytest.raises(zcrp.Closed):
+    with pytest.raises(zcrp.ClosedError):
         await asked
 
 
@@ -353,14 +353,14 @@ async def test_refused_and_time_limits():
         assert listener.statistics().connections == 0
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(listener.accept(), 0.05)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute, pytest.raises(zcrp.Timeout):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute, pytest.raises(zcrp.CallTimeoutError):
             mute.bind((HOST, 0))
             await zcrp.asyncio.connect(HOST, mute.getsockname()[1], timeout=0.1)
         port = listener.port
-    with pytest.raises(zcrp.Refused):
+    with pytest.raises(zcrp.RefusedError):
         await zcrp.asyncio.connect(HOST, port, IMPATIENT)
     for host in ("", "no host of this name."):
-        with pytest.raises(zcrp.Address):
+        with pytest.raises(zcrp.AddressError):
             await zcrp.asyncio.connect(host, 7000)
     with pytest.raises(ValueError):
         await zcrp.asyncio.connect(HOST, 7000, timeout=-1)
@@ -399,7 +399,7 @@ async def test_close_ends_accept():
     await asyncio.sleep(0.05)
     await listener.close()
     for task in waiting:
-        with pytest.raises(zcrp.Closed):
+        with pytest.raises(zcrp.ClosedError):
             await task
     await listener.close()
     assert repr(listener).endswith("closed>")
@@ -469,7 +469,7 @@ async def test_send_copy(one, other):
     one.send_copy(data)
     data[:] = bytes(9)
     assert await other.receive() == b"an answer"
-    with pytest.raises(zcrp.Size):
+    with pytest.raises(zcrp.SizeError):
         one.send_copy(bytes(16385))
 
 

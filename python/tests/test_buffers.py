@@ -132,16 +132,16 @@ def test_released_when_it_failed(pair):
     room = bytearray(4)
     try:
         pair[0].receive_into(room, 0.01)
-    except zcrp.Timeout:
+    except zcrp.CallTimeoutError:
         room.append(1)
     try:
         pair[0].send(room, 0.01)
-    except zcrp.Timeout:
+    except zcrp.CallTimeoutError:
         room.append(1)
     posted = pair[0].post_send(room)
     try:
         posted.wait(0)
-    except zcrp.Timeout:
+    except zcrp.CallTimeoutError:
         with pytest.raises(BufferError):
             room.append(1)
     posted.cancel()
@@ -163,7 +163,7 @@ def test_a_map_that_shrank_fails_alone(pair):
         mapped = mmap_of(file, bytes(1 << 20))
         file.truncate(0)
         posted = other.post_receive(bytearray(1 << 20))
-        with pytest.raises(zcrp.Fault):
+        with pytest.raises(zcrp.FaultError):
             one.send(mapped, LONG)
         with pytest.raises(zcrp.Error):
             posted.wait(LONG)

@@ -220,7 +220,7 @@ async def test_encryption_is_not_there():
 def needs_keys():
     try:
         zcrp.Keys.psk("x", bytes(32))
-    except zcrp.NoKeys as error:
+    except zcrp.NoKeysError as error:
         pytest.skip(str(error))
 
 
@@ -235,7 +235,7 @@ def test_a_key_secures(tmp_path):
     """Who has it is served, also where encryption is demanded; nobody else is."""
     try:
         zcrp.Keys.psk("x", bytes(32))
-    except zcrp.NoKeys as error:
+    except zcrp.NoKeysError as error:
         pytest.skip(str(error))
 
     @awaited
@@ -263,7 +263,7 @@ def test_who_has_no_key_is_told(tmp_path):
 
     async def refused(address, text):
         started = time.monotonic()
-        with pytest.raises(zcrp.WrongKeys, match=text) as failure:
+        with pytest.raises(zcrp.AuthenticationError, match=text) as failure:
             await connect(address, timeout=60)
         assert isinstance(failure.value, CommClosedError) and time.monotonic() - started < 20
 
@@ -289,7 +289,7 @@ def test_a_client_without_the_key(tmp_path):
     async def run():
         with dask.config.set({zcrp.dask.KEYS: with_a_key(tmp_path)}):
             scheduler = await distributed.Scheduler(protocol="zcrp", host=HOST, port=0, dashboard=False)
-        with pytest.raises(zcrp.WrongKeys, match="names no key file"):
+        with pytest.raises(zcrp.AuthenticationError, match="names no key file"):
             await distributed.Client(scheduler.address, asynchronous=True, set_as_default=False, timeout=60)
         await scheduler.close()
 
@@ -306,7 +306,7 @@ def test_the_log_says_that_keys_are_refused(caplog, tmp_path):
 
     async def refused(address):
         for _ in range(3):
-            with pytest.raises(zcrp.dask.KeysRefused):
+            with pytest.raises(zcrp.dask.KeysRefusedError):
                 await connect(address, timeout=60)
 
     @awaited

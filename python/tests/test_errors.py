@@ -1,5 +1,7 @@
 """Exceptions by name; options; what cannot be opened."""
 import asyncio
+import builtins
+import dataclasses
 import errno
 import importlib.metadata
 import os
@@ -31,8 +33,35 @@ def test_each_code_has_a_class_with_the_librarys_text():
         assert getattr(zcrp, kind.__name__) is kind and kind.code == code
         assert getattr(lib, f"ZCRP_ERROR_{kind.name}") == code and kind.__name__ in zcrp.__all__
         assert kind.__doc__
-        text = os.strerror(errno.EMFILE) if kind is zcrp.System else ffi.string(lib.zcrp_explain(code)).decode()
-        assert text in str(errors.error_of(code))
+        explained = ffi.string(lib.zcrp_explain(code)).decode()
+        assert (os.strerror(errno.EMFILE) if kind is zcrp.SystemCallError else explained) in str(errors.error_of(code))
+
+
+def test_names_end_in_error_and_hide_none_of_pythons():
+    for name in errors.__all__:
+        assert name.endswith("Error") and not hasattr(builtins, name)
+
+
+@pytest.mark.parametrize("module", [zcrp, errors])
+def test_old_names_of_errors_warn(module):
+    assert errors.NEW_NAMES["Silent"] == "IdleTimeoutError" and errors.NEW_NAMES["EndOfStream"] == "EndOfStreamError"
+    where = module.__name__
+    for old, new in errors.NEW_NAMES.items():
+        text = re.escape(f"{where}.{old} is deprecated: it is named {where}.{new} now")
+        with pytest.warns(DeprecationWarning, match=f"^{text}$") as told:
+            assert getattr(module, old) is getattr(zcrp, new)
+        assert told[0].filename == __file__ and old not in zcrp.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'Timout'"):
+        module.Timout
+
+
+def test_old_names_are_imported_and_caught():
+    with pytest.warns(DeprecationWarning, match="CallTimeoutError"):
+        from zcrp import Timeout
+    with zcrp.listen(HOST) as listener, pytest.raises(Timeout):
+        listener.accept(0)
+    with pytest.warns(DeprecationWarning, match="RefusedError"):
+        assert type(pickle.loads(b"czcrp.errors\nRefused\n(S'no'\ntR.")) is zcrp.RefusedError
 
 
 def test_a_code_that_is_not_known():
@@ -41,22 +70,26 @@ def test_a_code_that_is_not_known():
 
 
 def test_they_are_pythons_own_too():
-    for kind, base in ((zcrp.Timeout, TimeoutError), (zcrp.Refused, ConnectionRefusedError), (zcrp.System, OSError),
-                       (zcrp.PeerClosed, ConnectionResetError), (zcrp.CutOff, ConnectionResetError),
-                       (zcrp.EndOfStream, EOFError), (zcrp.EndOfStream, zcrp.PeerClosed), (zcrp.Address, ValueError), (zcrp.Address, OSError),
-                       (zcrp.Memory, MemoryError), (zcrp.Silent, ConnectionError)):
+    for kind, base in ((zcrp.CallTimeoutError, TimeoutError), (zcrp.RefusedError, ConnectionRefusedError),
+                       (zcrp.SystemCallError, OSError), (zcrp.PeerClosedError, ConnectionResetError),
+                       (zcrp.CutOffError, ConnectionResetError), (zcrp.EndOfStreamError, EOFError),
+                       (zcrp.EndOfStreamError, zcrp.PeerClosedError), (zcrp.AddressError, ValueError),
+                       (zcrp.AddressError, OSError), (zcrp.OutOfMemoryError, MemoryError),
+                       (zcrp.IdleTimeoutError, ConnectionError), (zcrp.AuthenticationError, ConnectionRefusedError)):
         assert issubclass(kind, base) and issubclass(kind, zcrp.Error)
 
 
 def test_a_system_call_that_failed_is_what_python_calls_it():
     for number, kind in ((errno.ENOENT, FileNotFoundError), (errno.EACCES, PermissionError),
                          (errno.EISDIR, IsADirectoryError), (errno.EMFILE, OSError)):
-        error = zcrp.System(number, os.strerror(number), "a file")
-        assert isinstance(error, kind) and isinstance(error, zcrp.System) and type(error).code == zcrp.System.code
-        assert (error.errno, error.filename) == (number, "a file") and type(error) is type(zcrp.System(number, ""))
+        error = zcrp.SystemCallError(number, os.strerror(number), "a file")
+        assert isinstance(error, kind) and isinstance(error, zcrp.SystemCallError)
+        assert type(error).code == zcrp.SystemCallError.code and type(error) is type(zcrp.SystemCallError(number, ""))
+        assert (error.errno, error.filename) == (number, "a file")
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error) and str(again) == str(error) and again.filename == "a file"
-    assert str(pickle.loads(pickle.dumps(zcrp.Address(errno.EADDRINUSE, "taken")))) == str(zcrp.Address(98, "taken"))
+    taken = zcrp.AddressError(errno.EADDRINUSE, "taken")
+    assert str(pickle.loads(pickle.dumps(taken))) == str(taken)
 
 
 def test_version():
@@ -71,9 +104,9 @@ def test_version():
     (lambda one: zcrp.connect(HOST, 7000.5), "a port is an int or a str, not float"),
     (lambda one: zcrp.listen(HOST, None), "a port is an int or a str, not NoneType"),
     (lambda one: zcrp.connect(HOST, 7000, timeout="5"), "a time limit is a number of seconds or None, not str"),
-    (lambda one: zcrp.connect(HOST, 7000, {"silence": 5}), "options are zcrp.Options, not dict"),
-    (lambda one: zcrp.connect(HOST, 7000, {"silence": 5}, timeout=1), "options are zcrp.Options, not dict"),
-    (lambda one: zcrp.listen(HOST, options="silence=5"), "options are zcrp.Options, not str"),
+    (lambda one: zcrp.connect(HOST, 7000, {"idle_timeout": 5}), "options are zcrp.Options, not dict"),
+    (lambda one: zcrp.connect(HOST, 7000, {"idle_timeout": 5}, timeout=1), "options are zcrp.Options, not dict"),
+    (lambda one: zcrp.listen(HOST, options="idle_timeout=5"), "options are zcrp.Options, not str"),
     (lambda one: one.send(b"x", "5"), "a time limit is a number of seconds or None, not str"),
     (lambda one: one.receive(limit="5"), "a limit is a whole number, not str"),
     (lambda one: one.receive([]), "a time limit is a number of seconds or None, not list"),
@@ -85,7 +118,7 @@ def test_version():
     (lambda one: zcrp.Options(keys="detector.key"), "the option keys is zcrp.Keys, as Keys.read makes them, not str"),
     (lambda one: zcrp.Options(messages="5"), "the option messages is a whole number, not str"),
     (lambda one: zcrp.Options(messages=5.0), "the option messages is a whole number, not float"),
-    (lambda one: zcrp.Options(silence="5"), "the option silence is a number of seconds, not str"),
+    (lambda one: zcrp.Options(idle_timeout="5"), "the option idle_timeout is a number of seconds, not str"),
     (lambda one: zcrp.Options(gro="no"), "the option gro is a bool, not str"),
     (lambda one: zcrp.Options(stats_directory=5), "not int"),
     (lambda one: zcrp.Options(mesages=5), "mesages")])
@@ -119,7 +152,7 @@ def test_listening_at_any_address():
 
 @pytest.mark.parametrize("host", [HOST, "::1"])
 def test_a_port_that_is_taken_in_one_family(host):
-    with zcrp.listen(host) as listener, pytest.raises(zcrp.Address) as caught:
+    with zcrp.listen(host) as listener, pytest.raises(zcrp.AddressError) as caught:
         zcrp.listen(port=listener.port)
     assert caught.value.errno == errno.EADDRINUSE
 
@@ -127,13 +160,13 @@ def test_a_port_that_is_taken_in_one_family(host):
 def test_nobody_listens():
     with zcrp.listen(HOST) as listener:
         port = listener.port
-    with pytest.raises(zcrp.Refused, match=f"^nobody listens at {HOST}:{port}$"):
+    with pytest.raises(zcrp.RefusedError, match=f"^nobody listens at {HOST}:{port}$"):
         zcrp.connect(HOST, port, IMPATIENT)
-    with pytest.raises(zcrp.Refused, match=rf"^nobody listens at .*:{port}$"):
+    with pytest.raises(zcrp.RefusedError, match=rf"^nobody listens at .*:{port}$"):
         zcrp.connect("localhost", port, IMPATIENT)
-    with pytest.raises(zcrp.Refused, match=f"^nobody listens at {HOST}:{port}$"):
+    with pytest.raises(zcrp.RefusedError, match=f"^nobody listens at {HOST}:{port}$"):
         asyncio.run(zcrp.asyncio.connect(HOST, port, IMPATIENT))
-    with pytest.raises(zcrp.Timeout):
+    with pytest.raises(zcrp.CallTimeoutError):
         zcrp.connect(HOST, port, timeout=0.1)
 
 
@@ -142,20 +175,21 @@ def test_a_time_limit_of_connect_holds():
     ended = []
 
     def wait(port):
-        with pytest.raises(zcrp.Timeout):
+        with pytest.raises(zcrp.CallTimeoutError):
             zcrp.connect(HOST, port, timeout=6)
         ended.append(time.monotonic() - started)
 
     async def wait_for_many(port):
         plain, with_options, in_a_hurry, *patient = connecting = [
             asyncio.ensure_future(zcrp.asyncio.connect(HOST, port, options, timeout=limit)) for options, limit in (
-                (None, 6), (zcrp.Options(silence=20), 6), (zcrp.Options(connect=0.2), 1e30),
+                (None, 6), (zcrp.Options(idle_timeout=20), 6), (zcrp.Options(connect_timeout=0.2), 1e30),
                 (None, 1e12), (None, 1e30), (None, float("inf")))]
         await asyncio.wait({in_a_hurry})
-        assert isinstance(in_a_hurry.exception(), zcrp.Unreachable)
+        assert isinstance(in_a_hurry.exception(), zcrp.UnreachableError)
         await asyncio.wait({plain, with_options})
         ended.append(time.monotonic() - started)
-        assert isinstance(plain.exception(), zcrp.Timeout) and isinstance(with_options.exception(), zcrp.Timeout)
+        assert isinstance(plain.exception(), zcrp.CallTimeoutError)
+        assert isinstance(with_options.exception(), zcrp.CallTimeoutError)
         assert not any(one.done() for one in patient)
         for one in patient:
             one.cancel()
@@ -184,22 +218,22 @@ def test_one_thread_connects_and_then_accepts():
 def test_a_full_backlog_has_a_name():
     with zcrp.listen(HOST, options=zcrp.Options(backlog=1)) as listener:
         with zcrp.connect(HOST, listener.port, timeout=LONG):
-            with pytest.raises(zcrp.NotAdmitted, match="no room"):
-                zcrp.connect(HOST, listener.port, zcrp.Options(connect=3))
+            with pytest.raises(zcrp.NotAdmittedError, match="no room"):
+                zcrp.connect(HOST, listener.port, zcrp.Options(connect_timeout=3))
 
 
 @pytest.mark.parametrize("host, port", [("", 7000), (HOST, 0), (HOST, 70000), (HOST, -1), (HOST, "http/2"),
                                         ("no host of this name.", 7000)])
 def test_addresses_that_are_none(host, port):
-    with pytest.raises(zcrp.Address):
+    with pytest.raises(zcrp.AddressError):
         zcrp.connect(host, port)
 
 
 def test_addresses_that_cannot_be_listened_at():
     with zcrp.listen(HOST) as listener:
-        with pytest.raises(zcrp.Address):
+        with pytest.raises(zcrp.AddressError):
             zcrp.listen(HOST, listener.port)
-    with pytest.raises(zcrp.Address):
+    with pytest.raises(zcrp.AddressError):
         zcrp.listen("192.0.2.77")
     with pytest.raises(ValueError, match="null"):
         zcrp.listen("a\0b")
@@ -210,8 +244,8 @@ def test_address_errors_say_why():
     with zcrp.listen(HOST) as listener:
         with pytest.raises(OSError, match=f"port {listener.port} is in use at {HOST}") as failure:
             zcrp.listen(HOST, listener.port)
-        assert failure.value.errno == errno.EADDRINUSE and isinstance(failure.value, zcrp.Address)
-    with pytest.raises(zcrp.Address, match='"192.0.2.77" is no address of this machine') as failure:
+        assert failure.value.errno == errno.EADDRINUSE and isinstance(failure.value, zcrp.AddressError)
+    with pytest.raises(zcrp.AddressError, match='"192.0.2.77" is no address of this machine') as failure:
         zcrp.listen("192.0.2.77")
     assert failure.value.errno == errno.EADDRNOTAVAIL
     unknown = "no host of this name."
@@ -221,14 +255,14 @@ def test_address_errors_say_why():
             (lambda: zcrp.connect("", 7000), "the host is empty", errno.EINVAL),
             (lambda: zcrp.connect("\xfc" * 70, 7000), "cannot resolve host ", errno.ENOENT),
             (lambda: zcrp.connect(unknown, 7000), f'cannot resolve host "{unknown}": ', None)):
-        with pytest.raises(zcrp.Address, match=text) as failure:
+        with pytest.raises(zcrp.AddressError, match=text) as failure:
             call()
         assert failure.value.errno == number or (number is None and failure.value.errno in (errno.ENOENT, errno.EAGAIN))
 
     async def run():
         for place, text in (((HOST, -1), '"-1" is no port'),
                             ((unknown, 7000), f'cannot resolve host "{unknown}": ')):
-            with pytest.raises(zcrp.Address, match=text):
+            with pytest.raises(zcrp.AddressError, match=text):
                 await zcrp.asyncio.connect(*place)
         async with await zcrp.asyncio.listen(HOST) as listener:
             with pytest.raises(OSError) as failure:
@@ -257,33 +291,34 @@ def test_connect_goes_on_for_a_late_server():
 def test_accept_in_time():
     with zcrp.listen(HOST) as listener:
         for wait in (0, 0.1):
-            with pytest.raises(zcrp.Timeout):
+            with pytest.raises(zcrp.CallTimeoutError):
                 listener.accept(wait)
 
 
 @pytest.mark.parametrize("options, text", [
-    ({"messages": -1}, "messages"), ({"messages": 1 << 40}, "messages"), ({"silence": -1}, "silence"),
+    ({"messages": -1}, "messages"), ({"messages": 1 << 40}, "messages"), ({"idle_timeout": -1}, "idle_timeout"),
     ({"congestion": "vegas"}, "congestion"), ({"channel": "pigeon"}, "channel"), ({"linger": float("nan")}, "linger"),
-    ({"window_bytes": -5}, "window_bytes"), ({"connect": float("inf")}, "connect")])
+    ({"window_bytes": -5}, "window_bytes"), ({"connect_timeout": float("inf")}, "connect_timeout")])
 def test_options_that_cannot_be(options, text):
     with pytest.raises(ValueError, match=text):
         zcrp.listen(HOST, options=zcrp.Options(**options))
 
 
 def test_options_out_of_range():
-    with pytest.raises(zcrp.Argument):
+    with pytest.raises(zcrp.ArgumentError):
         zcrp.listen(HOST, options=zcrp.Options(unit_bytes=63))
 
 
 @pytest.mark.parametrize("options, text", [
     ({"unit_bytes": 63}, "the option unit_bytes cannot be 63: it is 64 to 65507"),
     ({"unit_bytes": 65508}, "unit_bytes"), ({"messages": 0}, "messages cannot be 0: it is 1 to 1048576"),
-    ({"backlog": (1 << 20) + 1}, "backlog"), ({"mapped_bytes": -1}, "mapped_bytes"), ({"silence": -0.5}, "silence"),
-    ({"linger": float("nan")}, "linger"), ({"connect": 1e10}, "connect"),
+    ({"backlog": (1 << 20) + 1}, "backlog"), ({"mapped_bytes": -1}, "mapped_bytes"),
+    ({"idle_timeout": -0.5}, "idle_timeout"), ({"progress_timeout": -0.5}, "progress_timeout"),
+    ({"linger": float("nan")}, "linger"), ({"connect_timeout": 1e10}, "connect_timeout"),
     ({"congestion": "vegas"}, "the option congestion cannot be 'vegas': it is one of bbr, cubic, reno, none"),
     ({"channel": "pigeon"}, "the option channel cannot be 'pigeon'"), ({"channel": 5}, "channel")])
 def test_options_are_checked_when_they_are_made(options, text):
-    with pytest.raises(zcrp.Argument, match=text) as failure:
+    with pytest.raises(zcrp.ArgumentError, match=text) as failure:
         zcrp.Options(**options)
     assert isinstance(failure.value, ValueError)
 
@@ -308,10 +343,10 @@ def test_ranges_are_the_librarys(name):
 
 
 def test_options_that_can_be():
-    options = zcrp.Options(unit_bytes=1400, messages=5, window_bytes=1 << 20, silence=2.5, linger=1, connect=3, progress=4,
-                           keepalive=2, spin=0, send_buffer=1 << 16, receive_buffer=1 << 16, congestion="cubic",
-                           channel="datagram",
-                           segment=False, gro=False, ecn=False, memory=False, connections=3, backlog=2)
+    options = zcrp.Options(unit_bytes=1400, messages=5, window_bytes=1 << 20, idle_timeout=2.5, linger=1,
+                           connect_timeout=3, progress_timeout=4, keepalive=2, spin=0, send_buffer=1 << 16,
+                           receive_buffer=1 << 16, congestion="cubic", channel="datagram", segment=False,
+                           gro=False, ecn=False, memory=False, connections=3, backlog=2)
     one, other = meet(options)
     with one, other:
         posted = other.post_receive(bytearray(5000))
@@ -319,6 +354,33 @@ def test_options_that_can_be():
         assert posted.wait(LONG) == 5000
         assert one.statistics().sender["bytes_copied_once"] == 0
         assert one.statistics().sender["units"] >= 4
+
+
+@pytest.mark.parametrize("old, new", options_of._NEW_NAMES.items())
+def test_old_names_of_options_warn(old, new):
+    text = f"^the option {old} is deprecated: it is named {new} now$"
+    with pytest.warns(DeprecationWarning, match=text) as told:
+        options = zcrp.Options(**{old: 2.5})
+    assert told[0].filename == __file__ and options == zcrp.Options(**{new: 2.5})
+    with pytest.warns(DeprecationWarning, match=text) as told:
+        assert getattr(options, old) == 2.5
+    assert told[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=text):
+        assert dataclasses.replace(zcrp.Options(linger=1), **{old: 2.5}) == zcrp.Options(linger=1, **{new: 2.5})
+    with pytest.raises(TypeError, match=f"the options {old} and {new} are the same: give {new} alone"):
+        zcrp.Options(**{old: 1, new: 1})
+
+
+def test_options_that_there_are_not():
+    with pytest.raises(AttributeError, match="zcrp.Options has no option 'mesages'"):
+        zcrp.Options().mesages
+    assert pickle.loads(pickle.dumps(zcrp.Options(idle_timeout=5))) == zcrp.Options(idle_timeout=5)
+
+
+@pytest.mark.parametrize("name", options_of._TIMES)
+def test_times_are_seconds(name):
+    native = zcrp.Options(**{name: 1.5})._native()
+    assert getattr(native, options_of._TIMES[name]) == 1_500_000_000
 
 
 def test_no_descriptor_left():
@@ -330,7 +392,7 @@ def test_no_descriptor_left():
             with pytest.raises(OSError):
                 while True:
                     taken.append(socket.socket())
-            with pytest.raises(zcrp.System) as failure:
+            with pytest.raises(zcrp.SystemCallError) as failure:
                 zcrp.connect(HOST, listener.port)
             assert failure.value.errno == errno.EMFILE and "open files" in str(failure.value)
         finally:
@@ -344,14 +406,14 @@ def test_the_peer_dies_or_closes(impatient):
     posted = other.post_receive(bytearray(5))
     assert other.status() is None
     assert one.close() is True
-    with pytest.raises(zcrp.EndOfStream):
+    with pytest.raises(zcrp.EndOfStreamError):
         posted.wait(LONG)
-    assert isinstance(other.status(), zcrp.PeerClosed)
+    assert isinstance(other.status(), zcrp.PeerClosedError)
     for call in (other.receive, lambda: other.receive_into(bytearray(1)),
                  other.post_receive_batch([bytearray(1)]).wait):
         with pytest.raises(EOFError, match="the peer has closed"):
             call()
-    with pytest.raises(zcrp.PeerClosed) as failure:
+    with pytest.raises(zcrp.PeerClosedError) as failure:
         other.send(b"x")
     assert not isinstance(failure.value, EOFError)
 
@@ -376,7 +438,7 @@ def test_a_peer_that_closes_at_once():
 def test_a_loop_keeps_to_its_limit(pair):
     one, other = pair
     posted = one.post_send(b"four")
-    with pytest.raises(zcrp.TooLarge):
+    with pytest.raises(zcrp.TooLargeError):
         list(other.messages(limit=3))
     assert other.receive() == b"four"
     posted.wait(LONG)
@@ -386,8 +448,8 @@ def test_a_peer_that_leaves_messages_behind(impatient):
     one, other = impatient
     lost = one.post_send(b"nobody has posted a buffer")
     assert one.close() is False
-    with pytest.raises(zcrp.Closed):
+    with pytest.raises(zcrp.ClosedError):
         lost.wait(LONG)
     for call in (lambda: list(other), lambda: other.receive_into(bytearray(1))):
-        with pytest.raises(zcrp.CutOff):
+        with pytest.raises(zcrp.CutOffError):
             call()

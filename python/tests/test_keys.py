@@ -20,12 +20,12 @@ KEY = bytes(range(32))
 def keys_are_there():
     try:
         zcrp.Keys.psk("x", KEY)
-    except zcrp.NoKeys as error:
+    except zcrp.NoKeysError as error:
         pytest.skip(str(error))
 
 
 def options(keys, **named):
-    return zcrp.Options(keys=keys, connect=2, **named)
+    return zcrp.Options(keys=keys, connect_timeout=2, **named)
 
 
 def test_one_key():
@@ -61,9 +61,9 @@ def test_several_keys_awaited():
 @pytest.mark.parametrize("wrong", [("laboratory", KEY[::-1]), ("stranger", KEY), None])
 def test_others_are_refused(wrong):
     with zcrp.listen(HOST, options=options(zcrp.Keys.psk("laboratory", KEY))) as listener:
-        with pytest.raises(zcrp.WrongKeys):
+        with pytest.raises(zcrp.AuthenticationError):
             zcrp.connect(HOST, listener.port, options(None if wrong is None else zcrp.Keys.psk(*wrong)))
-        with pytest.raises(zcrp.Timeout):
+        with pytest.raises(zcrp.CallTimeoutError):
             listener.accept(0.05)
         shown = 0 if wrong is None else 1  # only who shows a key is refused one
         while listener.statistics().refused < shown:
@@ -78,7 +78,7 @@ def test_refused_are_counted_awaited():
                 while listener.statistics().refused < count:
                     await asyncio.sleep(0.01)
                 assert listener.statistics() == zcrp.ListenerStatistics(0, 0, 0, count)
-                with pytest.raises(zcrp.WrongKeys):
+                with pytest.raises(zcrp.AuthenticationError):
                     await zcrp.asyncio.connect(HOST, listener.port, options(zcrp.Keys.psk("stranger", KEY)))
     asyncio.run(asyncio.wait_for(run(), 60))
 
@@ -86,7 +86,7 @@ def test_refused_are_counted_awaited():
 def test_without_keys_nobody_is_known(pair):
     assert pair[0].identity() is None
     pair[0].close()
-    with pytest.raises(zcrp.Closed):
+    with pytest.raises(zcrp.ClosedError):
         pair[0].identity()
 
 
@@ -97,13 +97,13 @@ def test_files(tmp_path):
     zcrp.Keys.read(file)
     zcrp.Keys.read(str(file))
     file.chmod(0o644)
-    with pytest.raises(zcrp.Exposed):
+    with pytest.raises(zcrp.ExposedKeyError):
         zcrp.Keys.read(file)
-    with pytest.raises(zcrp.System):
+    with pytest.raises(zcrp.SystemCallError):
         zcrp.Keys.read(tmp_path / "none")
     file.chmod(0o600)
     file.write_text("no key", encoding="ascii")
-    with pytest.raises(zcrp.Argument):
+    with pytest.raises(zcrp.ArgumentError):
         zcrp.Keys.read(file)
 
 
@@ -118,15 +118,17 @@ def test_errors_of_files_name_them(tmp_path):
     keys, missing = zcrp.Keys.psk("laboratory", KEY), tmp_path / "none"
     for call, kind, number, name in (
             (lambda: zcrp.Keys.read(missing), FileNotFoundError, errno.ENOENT, missing),
-            (lambda: zcrp.Keys.read(str(missing)), zcrp.System, errno.ENOENT, missing),
+            (lambda: zcrp.Keys.read(str(missing)), zcrp.SystemCallError, errno.ENOENT, missing),
             (lambda: zcrp.Keys.read(file / "below"), NotADirectoryError, errno.ENOTDIR, file / "below"),
             (lambda: zcrp.Keys.read(file), PermissionError, errno.EACCES, file),
-            (lambda: zcrp.Keys.read(file), zcrp.Exposed, errno.EACCES, file),
-            (lambda: keys.log(file), zcrp.Exposed, errno.EACCES, file),
+            (lambda: zcrp.Keys.read(file), zcrp.ExposedKeyError, errno.EACCES, file),
+            (lambda: keys.log(file), zcrp.ExposedKeyError, errno.EACCES, file),
             (lambda: keys.log(missing / "log"), FileNotFoundError, errno.ENOENT, missing / "log"),
-            (lambda: zcrp.Keys.certificate(missing, certificate, authorities), zcrp.System, errno.ENOENT, missing),
+            (lambda: zcrp.Keys.certificate(missing, certificate, authorities), zcrp.SystemCallError, errno.ENOENT,
+             missing),
             (lambda: zcrp.Keys.certificate(certificate, key, authorities), FileNotFoundError, errno.ENOENT, key),
-            (lambda: zcrp.Keys.certificate(certificate, certificate, missing), zcrp.System, errno.ENOENT, missing)):
+            (lambda: zcrp.Keys.certificate(certificate, certificate, missing), zcrp.SystemCallError, errno.ENOENT,
+             missing)):
         with pytest.raises(kind) as failure:
             call()
         assert isinstance(failure.value, zcrp.Error) and failure.value.errno == number
@@ -134,7 +136,7 @@ def test_errors_of_files_name_them(tmp_path):
     certificate.chmod(0o600)
     for call in (lambda: zcrp.Keys.read(certificate),
                  lambda: zcrp.Keys.certificate(certificate, certificate, authorities)):
-        with pytest.raises(zcrp.Argument, match="a.pem"):
+        with pytest.raises(zcrp.ArgumentError, match="a.pem"):
             call()
 
 
@@ -167,7 +169,7 @@ def test_keys_of_any_bytes():
     (lambda keys: keys.pin("0" * 64), "only keys of Keys.raw"),
     (lambda keys: zcrp.Keys.raw(b"no PEM"), "no secret key in PEM")])
 def test_what_is_wrong_is_named(call, text):
-    with pytest.raises(zcrp.Argument, match=text):
+    with pytest.raises(zcrp.ArgumentError, match=text):
         call(zcrp.Keys.psk("laboratory", KEY))
 
 
@@ -175,8 +177,8 @@ def test_who_has_no_key_is_told_soon():
     """Long before the time to connect in is over."""
     with zcrp.listen(HOST, options=options(zcrp.Keys.psk("laboratory", KEY))) as listener:
         started = time.monotonic()
-        with pytest.raises(zcrp.WrongKeys):
-            zcrp.connect(HOST, listener.port, zcrp.Options(connect=3 * LONG))
+        with pytest.raises(zcrp.AuthenticationError):
+            zcrp.connect(HOST, listener.port, zcrp.Options(connect_timeout=3 * LONG))
         assert time.monotonic() - started < LONG
 
 
@@ -186,7 +188,7 @@ def test_key_log(tmp_path):
     keys.log(file)
     assert file.stat().st_mode & 0o777 == 0o600
     file.chmod(0o644)
-    with pytest.raises(zcrp.Exposed):
+    with pytest.raises(zcrp.ExposedKeyError):
         keys.log(file)
 
 
@@ -222,7 +224,7 @@ def call_with(identity, key):
         def call():
             try:
                 box.append(zcrp.connect(HOST, listener.port, options(zcrp.Keys.psk(identity, key))))
-            except zcrp.WrongKeys:
+            except zcrp.AuthenticationError:
                 listener.close()
 
         thread = in_thread(call)
@@ -233,7 +235,7 @@ def call_with(identity, key):
                     sent = other.post_send(b"x")
                     assert one.receive(LONG) == b"x" and sent.wait(LONG) == 1
                     return one.identity(), asked
-        except zcrp.Closed:
+        except zcrp.ClosedError:
             thread.join()
             return None, asked
 

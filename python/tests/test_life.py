@@ -29,13 +29,13 @@ def test_use_after_close(pair):
     one, other = pair
     assert one.close() is True and one.close() is True
     for call in calls(one):
-        with pytest.raises(zcrp.Closed):
+        with pytest.raises(zcrp.ClosedError):
             call()
     assert repr(one).endswith("closed>")
     with zcrp.listen(HOST) as listener:
         pass
     for call in (listener.accept, listener.statistics):
-        with pytest.raises(zcrp.Closed, match="the listener was closed"):
+        with pytest.raises(zcrp.ClosedError, match="the listener was closed"):
             call()
     listener.close()
     assert repr(listener).endswith("closed>")
@@ -48,7 +48,7 @@ def test_close_ends_what_waits(pair):
     def waits(call):
         try:
             call()
-        except zcrp.Closed:
+        except zcrp.ClosedError:
             ended.append(call)
 
     posted = one.post_receive(bytearray(1))
@@ -69,7 +69,7 @@ def test_close_of_a_listener_ends_accept():
     def accepts():
         try:
             listener.accept()
-        except zcrp.Closed as error:
+        except zcrp.ClosedError as error:
             said.append(str(error))
 
     threads = [in_thread(accepts) for _ in range(3)]
@@ -93,7 +93,7 @@ def test_close_gives_up_in_the_end(impatient):
     sent = one.post_send(b"nobody receives")
     started = time.monotonic()
     assert one.close() is False and time.monotonic() - started < 10
-    with pytest.raises(zcrp.Closed):
+    with pytest.raises(zcrp.ClosedError):
         sent.wait()
 
 
@@ -158,7 +158,7 @@ def test_dropped(pair):
         gc.collect()
     room.append(1)
     data.append(1)
-    with other, pytest.raises((zcrp.PeerClosed, zcrp.PeerCancelled)):
+    with other, pytest.raises((zcrp.PeerClosedError, zcrp.PeerCancelledError)):
         other.receive_into(bytearray(1000), LONG)
 
 
@@ -274,7 +274,7 @@ def test_child_may_not_use_its_parents(pair):
 
     def child():
         for call in calls(one) + [posted.wait]:
-            with pytest.raises(zcrp.Forked, match="parent"):
+            with pytest.raises(zcrp.ForkedError, match="parent"):
                 call()
         with zcrp.listen(HOST) as listener:
             thread = in_thread(lambda: zcrp.connect(HOST, listener.port).send(b"own", LONG))
@@ -315,7 +315,7 @@ def test_fork_while_another_thread_waits(pair):
     time.sleep(0.1)
 
     def child():
-        with pytest.raises(zcrp.Forked):
+        with pytest.raises(zcrp.ForkedError):
             one.receive(1)
         one.close()
 
@@ -436,7 +436,7 @@ def test_signal_ends_a_close():
     one, other = meet(zcrp.Options(linger=60))
     sent = one.post_send(bytes(10))
     assert interrupted(one.close) < 2
-    with pytest.raises(zcrp.Cancelled):
+    with pytest.raises(zcrp.MessageCancelledError):
         sent.wait(0)
     assert one.close() in (True, False)
     other.close()

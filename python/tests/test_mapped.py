@@ -58,7 +58,7 @@ def test_sizes_of_mapped_memory():
             one.allocate(-1)
         with pytest.raises(MemoryError):
             one.allocate((1 << 63) - 1)
-    with pytest.raises(zcrp.Closed):
+    with pytest.raises(zcrp.ClosedError):
         one.allocate(1)
 
 

@@ -79,11 +79,11 @@ def test_batch_with_one_that_fails(pair):
     one, other = pair
     batch = other.post_receive_batch([bytearray(10), bytearray(3), bytearray(10)])
     sent = one.post_send_batch([b"0123456789"] * 3)
-    with pytest.raises(zcrp.TooLarge) as failure:
+    with pytest.raises(zcrp.TooLargeError) as failure:
         batch.wait(LONG)
     assert (failure.value.index, failure.value.size) == (1, 10)
     first, second, third = batch.errors()
-    assert first is third is None and isinstance(second, zcrp.TooLarge)
+    assert first is third is None and isinstance(second, zcrp.TooLargeError)
     with pytest.raises(zcrp.Error):
         sent.wait(LONG)
 
@@ -121,7 +121,7 @@ def test_time_limits(pair):
         for call in (lambda: one.send(b"x", wait), lambda: one.receive(wait),
                      lambda: one.receive_into(bytearray(1), wait)):
             started = time.monotonic()
-            with pytest.raises(zcrp.Timeout, match="the time limit passed"):
+            with pytest.raises(zcrp.CallTimeoutError, match="the time limit passed"):
                 call()
             assert wait <= time.monotonic() - started < wait + 5
 
@@ -130,7 +130,7 @@ def test_wait_that_times_out_leaves_the_message(pair):
     one, other = pair
     posted = other.post_receive(room := bytearray(1))
     for _ in range(3):
-        with pytest.raises(zcrp.Timeout):
+        with pytest.raises(zcrp.CallTimeoutError):
             posted.wait(0.06)
     one.send(b"x", LONG)
     assert posted.wait(LONG) == 1 and room == b"x"
@@ -138,7 +138,7 @@ def test_wait_that_times_out_leaves_the_message(pair):
 
 def test_receive_that_times_out_loses_nothing(pair):
     one, other = pair
-    with pytest.raises(zcrp.Timeout):
+    with pytest.raises(zcrp.CallTimeoutError):
         other.receive(0.05)
     sent = one.post_send(b"later")
     assert other.receive(LONG) == b"later" and sent.wait(LONG) == 5
@@ -163,25 +163,25 @@ def test_cancel(pair):
     one, other = pair
     posted = other.post_receive(bytearray(1))
     assert posted.cancel() is True and posted.done and posted.cancel() is False
-    with pytest.raises(zcrp.Cancelled):
+    with pytest.raises(zcrp.MessageCancelledError):
         posted.wait()
-    with pytest.raises(zcrp.PeerCancelled):
+    with pytest.raises(zcrp.PeerCancelledError):
         one.send(b"x", LONG)
     batch = one.post_send_batch([b"1", b"2"])
-    assert batch.cancel() and [type(error) for error in batch.errors()] == [zcrp.Cancelled] * 2
+    assert batch.cancel() and [type(error) for error in batch.errors()] == [zcrp.MessageCancelledError] * 2
 
 
 def test_too_large(pair):
     one, other = pair
     posted = other.post_receive(bytearray(4))
     sent = one.post_send(b"12345")
-    with pytest.raises(zcrp.TooLarge) as failure:
+    with pytest.raises(zcrp.TooLargeError) as failure:
         posted.wait(LONG)
     assert failure.value.size == 5
     with pytest.raises(zcrp.Error):
         sent.wait(LONG)
     thread = in_thread(lambda: pytest.raises(zcrp.Error, one.send, b"12345", LONG))
-    with pytest.raises(zcrp.TooLarge) as failure:
+    with pytest.raises(zcrp.TooLargeError) as failure:
         other.receive_into(bytearray(4), LONG)
     assert failure.value.size == 5
     thread.join()
@@ -190,7 +190,7 @@ def test_too_large(pair):
 def test_limit_leaves_the_message_with_the_peer(pair):
     one, other = pair
     sent = one.post_send(b"12345")
-    with pytest.raises(zcrp.TooLarge, match="the message has 5 bytes, the limit is 4") as failure:
+    with pytest.raises(zcrp.TooLargeError, match="the message has 5 bytes, the limit is 4") as failure:
         other.receive(LONG, limit=4)
     assert failure.value.size == 5
     assert other.receive(LONG, limit=5) == b"12345" and sent.wait(LONG) == 5
@@ -220,7 +220,7 @@ def test_many_threads(pair):
 def test_others_run_while_one_waits(pair):
     """A call that waits does not hold the interpreter's lock."""
     counted = []
-    thread = in_thread(lambda: pytest.raises(zcrp.Timeout, pair[0].receive_into, bytearray(1), 0.5))
+    thread = in_thread(lambda: pytest.raises(zcrp.CallTimeoutError, pair[0].receive_into, bytearray(1), 0.5))
     while thread.is_alive():
         counted.append(time.monotonic())
         time.sleep(0.001)

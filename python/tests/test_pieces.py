@@ -58,20 +58,20 @@ def test_bad_pieces(pair):
         other.receive_into([bytearray(1), b"read-only"])
     with pytest.raises(TypeError):
         one.send([b"x", "text"])
-    with pytest.raises(zcrp.Argument, match="1025 pieces"):
+    with pytest.raises(zcrp.ArgumentError, match="1025 pieces"):
         one.send([b"x"] * 1025)
     with pytest.raises(TypeError):
         one.post_send_batch([[b"x"]])
     room = bytearray(10)
-    with pytest.raises(zcrp.Argument, match="overlap"):
+    with pytest.raises(zcrp.ArgumentError, match="overlap"):
         other.post_receive([room, room])
     room.append(1)
     posted = other.post_receive([bytearray(1), bytearray(1)])
-    with pytest.raises(zcrp.TooLarge):
+    with pytest.raises(zcrp.TooLargeError):
         one.send([b"123"])
-    with pytest.raises(zcrp.TooLarge):
+    with pytest.raises(zcrp.TooLargeError):
         posted.wait()
-    with pytest.raises(zcrp.Timeout):
+    with pytest.raises(zcrp.CallTimeoutError):
         other.receive_into([bytearray(1)], 0.01)
 
 

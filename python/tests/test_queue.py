@@ -81,13 +81,13 @@ def test_failures(queue, pair):
     one, other = pair
     queue.add(other)
     small, cancelled = other.post_receive(bytearray(2)), other.post_receive(bytearray(2))
-    with pytest.raises(zcrp.TooLarge):
+    with pytest.raises(zcrp.TooLargeError):
         one.send(b"12345")
     completion = take(queue)
     assert completion.message is small
-    assert isinstance(completion.error, zcrp.TooLarge) and completion.error.size == 5
+    assert isinstance(completion.error, zcrp.TooLargeError) and completion.error.size == 5
     assert cancelled.cancel()
-    assert isinstance(take(queue).error, zcrp.Cancelled)
+    assert isinstance(take(queue).error, zcrp.MessageCancelledError)
 
 
 def test_listener_and_connections(queue):
@@ -111,7 +111,7 @@ def test_listener_and_connections(queue):
         in_thread(there[0].close)
         while (told := take(queue)).what is not Happened.CONNECTION_ENDED:
             pass
-        assert told.source is here and isinstance(told.error, zcrp.PeerClosed)
+        assert told.source is here and isinstance(told.error, zcrp.PeerClosedError)
         here.close()
         assert len(queue) == 1
 
@@ -119,7 +119,7 @@ def test_listener_and_connections(queue):
 def test_offer(queue, pair):
     one, other = pair
     queue.add(other)
-    with pytest.raises(zcrp.Timeout):
+    with pytest.raises(zcrp.CallTimeoutError):
         other.receive(timeout=0)
     sent = one.post_send(b"of some size")
     assert take(queue).what is Happened.OFFER_CAME
@@ -156,14 +156,14 @@ def test_message_that_nobody_keeps(queue, pair):
 def test_remove(queue, pair):
     one, other = pair
     queue.add(other)
-    with pytest.raises(zcrp.Argument, match="in a queue already"):
+    with pytest.raises(zcrp.ArgumentError, match="in a queue already"):
         queue.add(other)
     posted = other.post_receive(bytearray(4))
     one.send(b"some")
     assert posted.wait() == 4
     queue.remove(other)
     assert queue.take(timeout=0) == [] and len(queue) == 0
-    with pytest.raises(zcrp.Argument, match="not in this queue"):
+    with pytest.raises(zcrp.ArgumentError, match="not in this queue"):
         queue.remove(other)
     queue.add(other)
     other.post_receive(bytearray(4))
@@ -184,7 +184,7 @@ def test_arguments(queue, pair):
     for end in closed:
         in_thread(end.close)
     closed[0].close()
-    with pytest.raises(zcrp.Closed):
+    with pytest.raises(zcrp.ClosedError):
         queue.add(closed[0])
     closed[1].close()
 
@@ -197,11 +197,11 @@ def test_time(queue):
 
 def test_interrupt(queue):
     queue.interrupt()
-    with pytest.raises(zcrp.Interrupted):
+    with pytest.raises(zcrp.WaitInterruptedError):
         queue.take()
     assert queue.take(timeout=0) == []
     thread = in_thread(lambda: (time.sleep(0.1), queue.interrupt()))
-    with pytest.raises(zcrp.Interrupted):
+    with pytest.raises(zcrp.WaitInterruptedError):
         queue.take()
     thread.join()
 
@@ -223,9 +223,9 @@ def test_close_ends_takes(pair):
     queue.close()
     for thread in threads:
         thread.join()
-    assert [type(error) for error in found] == [zcrp.Closed] * 3
+    assert [type(error) for error in found] == [zcrp.ClosedError] * 3
     for call in (queue.take, queue.interrupt, queue.fileno, lambda: queue.add(pair[1])):
-        with pytest.raises(zcrp.Closed):
+        with pytest.raises(zcrp.ClosedError):
             call()
     with zcrp.Queue() as another:
         another.add(pair[0])
@@ -298,7 +298,7 @@ def test_in_a_child(queue, pair):
     if child == 0:
         try:
             queue.take(timeout=0)
-        except zcrp.Forked:
+        except zcrp.ForkedError:
             queue.close()
             os._exit(0)
         os._exit(1)
@@ -325,11 +325,11 @@ def test_send_copy(impatient):
     one.send_copy(data)
     data[:] = bytes(9)
     assert other.receive() == b"an answer"
-    with pytest.raises(zcrp.Size):
+    with pytest.raises(zcrp.SizeError):
         one.send_copy(bytes(16385))
-    with pytest.raises(zcrp.Busy):
+    with pytest.raises(zcrp.BusyError):
         for _ in range(2000):
             one.send_copy(bytes(1000))
     one.close()
-    with pytest.raises(zcrp.Closed):
+    with pytest.raises(zcrp.ClosedError):
         one.send_copy(b"late")

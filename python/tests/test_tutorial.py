@@ -32,7 +32,7 @@ def test_there_are_programs():
 def test_program(name, tmp_path):
     try:
         zcrp.Keys.psk("x", bytes(32))
-    except zcrp.NoKeys as error:
+    except zcrp.NoKeysError as error:
         if "Keys" in PROGRAMS[name]:
             pytest.skip(str(error))
     program = start(name, tmp_path)

@@ -5,7 +5,9 @@
 
 :mod:`zcrp.asyncio` has the same to be awaited. The README is a tutorial.
 """
-from . import errors
+from typing import TYPE_CHECKING
+
+from . import _renamed, errors
 from ._zcrp import lib as _lib
 from .blocking import (Batch, Connection, Listener, ListenerStatistics, Message, Statistics, connect, listen, wait)
 from .errors import *
@@ -18,7 +20,10 @@ __all__ = ["Batch", "Completion", "Connection", "Happened", "Keys", "Listener", 
            "Queue", "Statistics", "connect", "listen", "version", "wait"]
 __all__ += errors.__all__
 
-#: The library's version: major x 10,000 + minor x 100 + patch.
 version: int = _lib.zcrp_version()
-#: The same as text: ``0.3.0``.
+"""The library's version: major x 10,000 + minor x 100 + patch."""
 __version__: str = f"{version // 10000}.{version // 100 % 100}.{version % 100}"
+"""The version as text: ``0.3.0``."""
+
+if not TYPE_CHECKING:
+    __getattr__ = _renamed.getter(__name__, errors.NEW_NAMES)

@@ -7,7 +7,7 @@ import re
 from typing import Any, Union
 
 from ._zcrp import ffi, lib
-from .errors import Argument
+from .errors import ArgumentError
 
 try:
     from collections.abc import Buffer  # type: ignore[attr-defined, unused-ignore]
@@ -25,7 +25,7 @@ class Pieces:
 
     def __init__(self, exports: list[tuple[Any, int]]) -> None:
         if len(exports) > _PIECES_MOST:
-            raise Argument(f"a message cannot have {len(exports)} pieces: it has up to {_PIECES_MOST}")
+            raise ArgumentError(f"a message cannot have {len(exports)} pieces: it has up to {_PIECES_MOST}")
         self._exports, self.count = exports, len(exports)
         self.vector = ffi.new("struct iovec[]", exports)
 

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Optional, cast
 from ._buffers import SIZE_MOST, Export, Pieces, release, whole
 from ._places import Host, Port, host_chars, port_chars
 from ._zcrp import ffi, lib
-from .errors import Closed, Error, PeerClosed, error_of, error_of_receive
+from .errors import ClosedError, Error, PeerClosedError, error_of, error_of_receive
 
 SLICE_NS = 50_000_000
 OK: int = lib.ZCRP_OK
@@ -48,13 +48,13 @@ def check(code: int) -> int:
 
 def check_listener(code: int) -> None:
     """Raises Closed if this is the code of a listener that was closed."""
-    if code == Closed.code:
-        raise Closed("the listener was closed")
+    if code == ClosedError.code:
+        raise ClosedError("the listener was closed")
 
 
 def check_connected(status: int) -> None:
     """Raises why a connection did not come up. A peer that has closed since was there: what receives tells of it."""
-    if status != PeerClosed.code:
+    if status != PeerClosedError.code:
         check(status)
 
 

@@ -6,7 +6,7 @@ import operator
 from typing import Any, Optional, Union
 
 from ._zcrp import ffi
-from .errors import Address
+from .errors import AddressError
 
 Host = Optional[str]
 Port = Union[int, str]
@@ -23,7 +23,7 @@ def _ascii(host: str) -> bytes:
     try:
         return host.encode("ascii" if host.isascii() else "idna")
     except UnicodeError as error:
-        raise Address(errno.ENOENT, f"cannot resolve host {host!r}: {error}") from None
+        raise AddressError(errno.ENOENT, f"cannot resolve host {host!r}: {error}") from None
 
 
 def host_chars(host: Host, is_optional: bool = False) -> Any:

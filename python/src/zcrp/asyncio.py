@@ -33,7 +33,7 @@ from ._buffers import (Buffer, Buffers, Export, blank, readable, readable_or_pie
 from ._door import OK, RECEIVER, SENDER, TIMEOUT, Handle
 from ._zcrp import ffi, lib
 from .blocking import ListenerStatistics, Statistics, results
-from .errors import Closed, EndOfStream, Error, Forked, error_of, error_of_receive, over_limit
+from .errors import ClosedError, EndOfStreamError, Error, ForkedError, error_of, error_of_receive, over_limit
 from .options import Options, native, native_to_connect
 
 __all__ = ["Connection", "Listener", "Posted", "connect", "listen"]
@@ -251,9 +251,10 @@ class Connection:
         self._is_lost = False
         self._next_look: Optional[asyncio.TimerHandle] = None
         self._asking: collections.deque[Posted[Any]] = collections.deque()  # the first one waits for a size
-        #: The address and port of the peer, and of this end: ``192.0.2.1:7000``, ``[2001:db8::1]:7000``.
         self.peer = handle.address(lib.door_connection_peer)
+        """The peer's address and port: ``192.0.2.1:7000``, ``[2001:db8::1]:7000``."""
         self.local = handle.address(lib.door_connection_local)
+        """This end's address and port."""
         self._events = _Events.of(self._loop)
         self._member = self._events.add(self)
 
@@ -267,7 +268,7 @@ class Connection:
     def receive_into(self, buffer: Buffers) -> Posted[int]:
         """Posts a buffer for the next message that has no buffer yet. Await its number of bytes.
 
-        :class:`zcrp.EndOfStream`: the peer has closed, and there is no next message.
+        :class:`zcrp.EndOfStreamError`: the peer has closed, and there is no next message.
         """
         return Posted(self, RECEIVER, [writable_or_pieces(buffer)], _one)
 
@@ -288,8 +289,8 @@ class Connection:
         Buffers that you post meanwhile are for later messages. If you cancel the call before the size has come, no
         message is lost: the next call gets it.
 
-        A message of more than ``limit`` bytes stays with the peer: :class:`zcrp.TooLarge`. Give a limit if you do
-        not trust the peer. :class:`zcrp.EndOfStream`: the peer has closed, and there is no next message.
+        A message of more than ``limit`` bytes stays with the peer: :class:`zcrp.TooLargeError`. Give a limit if you do
+        not trust the peer. :class:`zcrp.EndOfStreamError`: the peer has closed, and there is no next message.
         """
         most = None if limit is None else whole(limit, "a limit")
         self._check_here()
@@ -301,7 +302,7 @@ class Connection:
         while True:
             try:
                 message = await self.receive(limit)
-            except EndOfStream:
+            except EndOfStreamError:
                 return
             yield message
 
@@ -313,8 +314,8 @@ class Connection:
         await.
 
         Nothing reports its end, and copies that are under way when the peer is lost are lost. Use it for answers and
-        control messages. :class:`zcrp.Busy`: there is no room, because 1 MiB of copies are under way.
-        :class:`zcrp.Size`: the message is larger than 16 KiB.
+        control messages. :class:`zcrp.BusyError`: there is no room, because 1 MiB of copies are under way.
+        :class:`zcrp.SizeError`: the message is larger than 16 KiB.
         """
         self._handle.send_copy(readable(buffer))
 
@@ -333,7 +334,7 @@ class Connection:
     def _check_here(self) -> None:
         """Raises why nothing can be asked for any more at this end."""
         code = lib.door_connection_status(self._handle.door)
-        if code in (Forked.code, Closed.code):
+        if code in (ForkedError.code, ClosedError.code):
             raise error_of(code)
 
     def _ask(self) -> None:
@@ -387,7 +388,7 @@ class Connection:
     async def close(self) -> bool:
         """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
 
-        Messages that are still in flight then fail with :class:`zcrp.Closed`. If you cancel the close, it cancels
+        Messages that are still in flight then fail with :class:`zcrp.ClosedError`. If you cancel the close, it cancels
         them, and closes the connection nevertheless.
         """
         self._let_go()
@@ -463,8 +464,8 @@ class Listener:
         self._handle = handle
         self._callers = _Bell(self._loop)
         self._is_lost = False
-        #: The port, for one that the system chose.
         self.port: int = _door.check(lib.door_listener_port(handle.door))
+        """The port, also one that the system chose."""
         self._events = _Events.of(self._loop)
         self._member = self._events.add(self)
 
@@ -533,10 +534,10 @@ async def connect(host: str, port: Union[int, str], options: Optional[Options] =
                   timeout: Optional[float] = None) -> Connection:
     """Connects to a listener, and waits until that has admitted this caller: its program may accept later.
 
-    With a time limit it tries until that has passed (:class:`zcrp.Timeout`), or for as long as ``options.connect``
-    says. With neither it tries for 5 seconds, and its exception says why it found no peer. Where no process listens,
-    it tries for one second (:class:`zcrp.Refused`). It tries only the first of the host's addresses to which this
-    machine has a route.
+    With a time limit it tries until that has passed (:class:`zcrp.CallTimeoutError`), or for as long as
+    ``options.connect_timeout`` says. With neither it tries for 5 seconds, and its exception says why it found no peer.
+    Where no process listens, it tries for one second (:class:`zcrp.RefusedError`). It tries only the first of the
+    host's addresses to which this machine has a route.
     """
     loop = asyncio.get_running_loop()
     limit = None if _door.limit_ns(timeout) < 0 else timeout

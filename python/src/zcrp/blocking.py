@@ -13,7 +13,7 @@ from ._buffers import (Buffer, Buffers, Export, blank, readable, readable_or_pie
                        writable_or_pieces)
 from ._door import OK, RECEIVER, SENDER, SLICE_NS, TIMEOUT, Handle, error_of_message
 from ._zcrp import ffi, lib
-from .errors import Closed, EndOfStream, Error, Forked, error_of, error_of_receive, over_limit
+from .errors import ClosedError, EndOfStreamError, Error, ForkedError, error_of, error_of_receive, over_limit
 from .options import Options, native, native_to_connect
 
 __all__ = ["Batch", "Connection", "Listener", "ListenerStatistics", "Message", "Statistics", "connect", "listen",
@@ -27,17 +27,22 @@ class Statistics(NamedTuple):
     """The counters of both halves of a connection, by the names of ``ZCRP_STATS`` in ``zcrp.h``."""
 
     sender: dict[str, int]
+    """What this end has sent."""
     receiver: dict[str, int]
+    """What this end has received."""
 
 
 class ListenerStatistics(NamedTuple):
     """The counters of a listener."""
 
     admitted: int
+    """Callers whose connections came into the backlog."""
     dropped: int
+    """Times that a caller found no room, or that its connection was not accepted in time."""
     connections: int
-    #: Callers whose key is not accepted here.
+    """Connections now: in the backlog, or accepted and not closed yet."""
     refused: int
+    """Callers whose key is not accepted here."""
 
 
 class _Posted:
@@ -58,7 +63,7 @@ class _Posted:
     def cancel(self) -> bool:
         """Cancels it: the buffer is yours again when this returns. False if it had ended before.
 
-        The peer's message, or buffer, fails with :class:`PeerCancelled`.
+        The peer's message, or buffer, fails with :class:`PeerCancelledError`.
         """
         return self._connection._handle.take_back(self._half, self._number, self._post)
 
@@ -106,8 +111,8 @@ class Message(_Posted):
     def wait(self, timeout: Optional[float] = None) -> int:
         """Waits until the message has ended, and returns the number of bytes that were sent or received.
 
-        Raises the :class:`Error` that the message ended with. After :class:`Timeout`, or if a signal's exception ends
-        the wait, the message is still in flight.
+        Raises the :class:`Error` that the message ended with. After :class:`CallTimeoutError`, or if a signal's
+        exception ends the wait, the message is still in flight.
         """
         limit = -1 if timeout is None else _door.limit_ns(timeout)
         try:
@@ -207,9 +212,10 @@ class Connection:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
         self._receiving = threading.Lock()
-        #: The address and port of the peer, and of this end: ``192.0.2.1:7000``, ``[2001:db8::1]:7000``.
         self.peer = handle.address(lib.door_connection_peer)
+        """The peer's address and port: ``192.0.2.1:7000``, ``[2001:db8::1]:7000``."""
         self.local = handle.address(lib.door_connection_local)
+        """This end's address and port."""
 
     # ---- messages
 
@@ -227,10 +233,10 @@ class Connection:
 
     def receive_into(self, buffer: Buffers, timeout: Optional[float] = None) -> int:
         """Waits for the next message, which lands in the buffer, and returns its number of bytes.
-        :class:`EndOfStream`: the peer has closed, and there is no next message.
+        :class:`EndOfStreamError`: the peer has closed, and there is no next message.
 
-        A message that is larger than the buffer fails at both ends (:class:`TooLarge`, whose ``size`` is the size of
-        the message). If the time limit passes, or a signal's exception ends the wait, the buffer is cancelled; the
+        A message that is larger than the buffer fails at both ends (:class:`TooLargeError`, whose ``size`` is the
+        message's). If the time limit passes, or a signal's exception ends the wait, the buffer is cancelled; the
         peer's message for it fails, even if the peer sends it later. To wait in several calls, use
         :meth:`post_receive`, and wait for the message that it returns.
         """
@@ -242,8 +248,8 @@ class Connection:
     def receive(self, timeout: Optional[float] = None, limit: Optional[int] = None) -> bytearray:
         """Waits for the next message, of any size. It asks the peer for the size first, which costs a round trip.
 
-        A message of more than ``limit`` bytes stays with the peer: :class:`TooLarge`. Give a limit if you do not
-        trust the peer. :class:`EndOfStream`: the peer has closed, and there is no next message.
+        A message of more than ``limit`` bytes stays with the peer: :class:`TooLargeError`. Give a limit if you do not
+        trust the peer. :class:`EndOfStreamError`: the peer has closed, and there is no next message.
         """
         started = time.monotonic()
         size = ffi.new("uint64_t *")
@@ -279,7 +285,7 @@ class Connection:
         while True:
             try:
                 message = self.receive(limit=limit)
-            except EndOfStream:
+            except EndOfStreamError:
                 return
             yield message
 
@@ -306,8 +312,8 @@ class Connection:
         """Sends a copy of up to 16 KiB, as one message, and returns at once: the buffer may change.
 
         Nothing reports its end, and copies that are under way when the peer is lost are lost. Use it for answers and
-        control messages. :class:`Busy`: there is no room, because 1 MiB of copies are under way. :class:`Size`: the
-        message is larger than 16 KiB.
+        control messages. :class:`BusyError`: there is no room, because 1 MiB of copies are under way.
+        :class:`SizeError`: the message is larger than 16 KiB.
         """
         self._handle.send_copy(readable(buffer))
 
@@ -324,9 +330,9 @@ class Connection:
         return self._handle.allocate(size)
 
     def _check_here(self) -> None:
-        """Raises Forked in a child, where the lock may be held for ever, and Closed."""
+        """Raises ForkedError in a child, where the lock may be held for ever, and ClosedError."""
         code = lib.door_connection_status(self._handle.door)
-        if code in (Forked.code, Closed.code):
+        if code in (ForkedError.code, ClosedError.code):
             raise error_of(code)
 
     # ---- the connection
@@ -348,7 +354,7 @@ class Connection:
     def close(self) -> bool:
         """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
 
-        Messages that are still in flight then fail with :class:`Closed`. Ctrl-C cancels them. A second close does
+        Messages that are still in flight then fail with :class:`ClosedError`. Ctrl-C cancels them. A second close does
         nothing.
         """
         try:
@@ -376,8 +382,8 @@ class Listener:
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
-        #: The port, for one that the system chose.
         self.port: int = _door.check(lib.door_listener_port(handle.door))
+        """The port, also one that the system chose."""
 
     def accept(self, timeout: Optional[float] = None) -> Connection:
         """Waits for the next peer that connects."""
@@ -429,10 +435,10 @@ def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
             timeout: Optional[float] = None) -> Connection:
     """Connects to a listener, and waits until that has admitted this caller: its program may accept later.
 
-    With a time limit it tries until that has passed (:class:`Timeout`), or for as long as ``options.connect``
-    says. With neither it tries for 5 seconds, and its exception says why it found no peer. Where no process listens,
-    it tries for one second (:class:`Refused`). It tries only the first of the host's addresses to which this machine
-    has a route.
+    With a time limit it tries until that has passed (:class:`CallTimeoutError`), or for as long as
+    ``options.connect_timeout`` says. With neither it tries for 5 seconds, and its exception says why it found no peer.
+    Where no process listens, it tries for one second (:class:`RefusedError`). It tries only the first of the host's
+    addresses to which this machine has a route.
     """
     limit = _door.limit_ns(timeout)
     handle = _door.connect(host, port, native_to_connect(options, timeout))

@@ -35,7 +35,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any, ClassVar, Optional
+from typing import TYPE_CHECKING, Any, ClassVar, Optional
 
 import dask
 from distributed.comm.addressing import parse_host_port, unparse_host_port
@@ -46,9 +46,10 @@ from distributed.comm.utils import ensure_concrete_host, from_frames, to_frames
 from distributed.protocol.utils import host_array
 from distributed.utils import ensure_ip, ensure_memoryview, get_ip
 
+from . import _renamed
 from . import asyncio as zcrp_asyncio
 from ._buffers import blank
-from .errors import Address, Closed, Error, System, WrongKeys
+from .errors import AddressError, AuthenticationError, ClosedError, Error, SystemCallError
 from .keys import Keys
 from .options import Options
 
@@ -57,12 +58,15 @@ try:
 except ImportError:
     numpy = None  # type: ignore[assignment]
 
-__all__ = ["Backend", "KeysRefused", "ZcrpComm", "ZcrpConnector", "ZcrpListener"]
+__all__ = ["Backend", "KeysRefusedError", "ZcrpComm", "ZcrpConnector", "ZcrpListener"]
+
+if not TYPE_CHECKING:
+    __getattr__ = _renamed.getter(__name__, {"KeysRefused": "KeysRefusedError"})
 
 logger = logging.getLogger(__name__)
 
-#: The setting that names a file of ``zcrp-keys``; with it, nobody without the key is served.
 KEYS = "distributed.comm.zcrp.keys"
+"""The setting that names a file of ``zcrp-keys``; with it, nobody without the key is served."""
 
 PREFIX = "zcrp://"
 TABLE_BYTES = 1 << 15  # of the buffer that is posted for the next table
@@ -82,7 +86,7 @@ _left: dict[int, float] = {}  # when a listener of this process left a port
 _refusals: set[str] = set()  # that are in the log, until the keys are accepted there
 
 
-class KeysRefused(FatalCommClosedError, WrongKeys):  # type: ignore[misc]
+class KeysRefusedError(FatalCommClosedError, AuthenticationError):  # type: ignore[misc]
     """One end does not accept the keys of the other, or has none. A client gives up; a worker tries again, which Dask
     does not explain in its log, so there is a warning."""
 
@@ -358,12 +362,12 @@ class ZcrpConnector(_Keyed, Connector):  # type: ignore[misc]
             raise FatalCommClosedError(f"cannot connect to {PREFIX}{address}: {KEYS}: {error}") from error
         try:
             connection = await zcrp_asyncio.connect(host, port, options)
-        except WrongKeys as error:
+        except AuthenticationError as error:
             file = dask.config.get(KEYS, None)
             here = "names no key file here" if file is None else f"is {file!r} here"
             text = f"cannot connect to {PREFIX}{address}: {error}; {KEYS} {here}"
             _warn_once(address, text)
-            raise KeysRefused(text) from error
+            raise KeysRefusedError(text) from error
         except Error as error:
             raise CommClosedError(f"cannot connect to {PREFIX}{address}: {type(error).__name__}: {error}") from error
         _refusals.discard(address)
@@ -395,7 +399,7 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
         while self._listener is None:
             try:
                 self._listener = await zcrp_asyncio.listen(host, self.port, options)
-            except Address as error:  # with EADDRINUSE Dask tries the next port
+            except AddressError as error:  # with EADDRINUSE Dask tries the next port
                 is_leaving = time.monotonic() - _left.get(self.port, -_LEAVING_S) < _LEAVING_S
                 if error.errno != errno.EADDRINUSE or not is_leaving:
                     raise
@@ -415,9 +419,9 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
         while True:
             try:
                 connection = await listener.accept()
-            except Closed:
+            except ClosedError:
                 return
-            except (System, MemoryError) as error:
+            except (SystemCallError, MemoryError) as error:
                 logger.warning("Listener on %r cannot accept: %s", self.listen_address, error)
                 await asyncio.sleep(_RETRY_S)
                 continue

@@ -12,7 +12,7 @@ from typing import Any, Optional, Union
 
 from ._door import OK, check
 from ._zcrp import ffi, lib
-from .errors import Argument, System, file_error
+from .errors import ArgumentError, SystemCallError, file_error
 
 __all__ = ["Keys"]
 
@@ -47,7 +47,7 @@ def _secret(key: Any) -> tuple[Any, int]:
     """The bytes of a pre-shared key, and how many they are."""
     view = _bytes(key, "a pre-shared key")
     if not _LEAST <= len(view) <= _MOST:
-        raise Argument(f"a pre-shared key cannot have {len(view)} bytes: it has {_LEAST} to {_MOST}")
+        raise ArgumentError(f"a pre-shared key cannot have {len(view)} bytes: it has {_LEAST} to {_MOST}")
     return ffi.from_buffer(view), len(view)
 
 
@@ -66,18 +66,18 @@ def _name(name: Any, what: str) -> bytes:
     if b"\0" in encoded:
         raise ValueError(f"{what} cannot contain a null character")
     if not 1 <= len(encoded) <= _NAME_MOST:
-        raise Argument(f"{what} cannot have {len(encoded)} bytes: it has 1 to {_NAME_MOST}")
+        raise ArgumentError(f"{what} cannot have {len(encoded)} bytes: it has 1 to {_NAME_MOST}")
     return encoded
 
 
 def _check(code: int, complaint: str) -> None:
     """Raises the error of a code; what ARGUMENT means is known here."""
-    if code == Argument.code:
-        raise Argument(complaint)
+    if code == ArgumentError.code:
+        raise ArgumentError(complaint)
     check(code)
 
 
-def _unreadable(path: bytes) -> Optional[System]:
+def _unreadable(path: bytes) -> Optional[SystemCallError]:
     """Why a file cannot be read, if it cannot."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -86,7 +86,7 @@ def _unreadable(path: bytes) -> Optional[System]:
         finally:
             os.close(descriptor)
     except OSError as error:
-        return System(error.errno, error.strerror, os.fsdecode(path))
+        return SystemCallError(error.errno, error.strerror, os.fsdecode(path))
     return None
 
 
@@ -94,10 +94,10 @@ class Keys:
     """Keys for :class:`zcrp.Options`, made by one of the class methods.
 
     With keys, a peer that has no keys, or other keys, gets no connection and no byte of data
-    (:class:`zcrp.WrongKeys`). You cannot add to keys once they are in use.
+    (:class:`zcrp.AuthenticationError`). You cannot add to keys once they are in use.
 
     A file that is missing is a :class:`FileNotFoundError`, with its ``filename``; one that others than its owner may
-    read is :class:`zcrp.Exposed`, a :class:`PermissionError`.
+    read is :class:`zcrp.ExposedKeyError`, a :class:`PermissionError`.
     """
 
     def __init__(self, native: Any) -> None:
@@ -107,7 +107,7 @@ class Keys:
 
     @classmethod
     def read(cls, path: Path) -> Keys:
-        """From a file that ``zcrp-keys`` made. :class:`zcrp.Exposed` if others than its owner may read it."""
+        """From a file that ``zcrp-keys`` made. :class:`zcrp.ExposedKeyError` if others than its owner may read it."""
         made, name = ffi.new("struct zcrp_keys **"), _file(path)
         code = lib.zcrp_keys_read(made, name)
         if code != OK:
@@ -169,12 +169,12 @@ class Keys:
         """Accepts the peer whose public key has this fingerprint: ``sha256:`` and 64 hexadecimal digits."""
         name = _name(fingerprint, "a fingerprint")
         if not re.fullmatch("(sha256:)?[0-9a-fA-F]{64}", fingerprint):
-            raise Argument(f"a fingerprint is sha256: and 64 hexadecimal digits, not {fingerprint!r}")
+            raise ArgumentError(f"a fingerprint is sha256: and 64 hexadecimal digits, not {fingerprint!r}")
         _check(lib.zcrp_keys_pin(self._native, name), "only keys of Keys.raw, or of a file with such a key, pin others")
 
     def log(self, path: Path) -> None:
         """Appends the secrets of each connection to a file, with which captures of it can be decrypted.
-        :class:`zcrp.Exposed` if others than its owner may read it."""
+        :class:`zcrp.ExposedKeyError` if others than its owner may read it."""
         name = _file(path)
         code = lib.zcrp_keys_log(self._native, name)
         if code != OK:

@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 import os
 import weakref
-from typing import Any, Literal, Optional, Union, get_args
+from typing import TYPE_CHECKING, Any, Literal, Optional, Union, get_args
 
+from . import _renamed
 from ._zcrp import ffi, lib
-from .errors import Argument
+from .errors import ArgumentError
 from .keys import Keys
 
 Congestion = Literal["bbr", "cubic", "reno", "none"]
@@ -17,7 +19,10 @@ Channel = Literal["auto", "datagram", "aal5", "memory"]
 _NS = 1_000_000_000
 _LONGEST = (1 << 62) // _NS  # seconds; no time limit of the library's is longer
 _MOST = ((1 << 63) - 1) // _NS  # seconds that can be said
-_TIMES = {"silence", "linger", "spin", "connect", "progress", "keepalive"}
+#: The times, and what zcrp.h calls them.
+_TIMES = {"idle_timeout": "silence_ns", "linger": "linger_ns", "spin": "spin_ns", "connect_timeout": "connect_ns",
+          "progress_timeout": "progress_ns", "keepalive": "keepalive_ns"}
+_NEW_NAMES = {"silence": "idle_timeout", "connect": "connect_timeout", "progress": "progress_timeout"}
 #: The least and the most, as zcrp.h states them.
 _RANGES = {"unit_bytes": (64, 65507), "messages": (1, 1 << 20), "window_bytes": (1, (1 << 64) - 1),
            "send_buffer": (1, (1 << 32) - 1), "receive_buffer": (1, (1 << 32) - 1), "connections": (1, 1 << 20),
@@ -30,52 +35,90 @@ _FLAGS = {"segment": lib.ZCRP_NO_SEGMENT, "gro": lib.ZCRP_NO_GRO, "ecn": lib.ZCR
 _texts: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
+def _with_old_names(options: type[Options]) -> type[Options]:
+    """Lets the constructor take the old names, too."""
+    construct = vars(options)["__init__"]
+
+    @functools.wraps(construct)
+    def construct_or_warn(self: Options, *values: Any, **named: Any) -> None:
+        for old, new in _NEW_NAMES.items():
+            if old in named:
+                if named.get(new) is not None:
+                    raise TypeError(f"the options {old} and {new} are the same: give {new} alone")
+                _renamed.warn(f"the option {old}", new, 2)
+                named[new] = named.pop(old)
+        construct(self, *values, **named)
+
+    setattr(options, "__init__", construct_or_warn)
+    return options
+
+
+@_with_old_names
 @dataclasses.dataclass(frozen=True)
 class Options:
     """Options of a connection, or of all connections of a listener. ``None`` is the library's default.
 
-    The constructor checks each value: a value out of its range raises :class:`zcrp.Argument`, a :class:`ValueError`,
-    and a value of another type a :class:`TypeError`.
+    The constructor checks each value: a value out of its range raises :class:`zcrp.ArgumentError`, which is a
+    :class:`ValueError`, and a value of another type a :class:`TypeError`.
+
+    Three options have new names. The old ones, ``silence``, ``connect`` and ``progress``, still work and warn
+    (:class:`DeprecationWarning`).
     """
 
-    #: Largest datagram of the path, 64 to 65507 bytes.
     unit_bytes: Optional[int] = None
-    #: Messages under way at once, 1 to 2^20; more may be posted, and wait for their turn.
+    """Largest datagram of the path, 64 to 65507 bytes."""
     messages: Optional[int] = None
-    #: Most that is sent without an acknowledgement.
+    """Messages under way at once, 1 to 2^20; more may be posted, and wait for their turn."""
     window_bytes: Optional[int] = None
-    #: Seconds without a sign of life after which the peer is given up. Default 30.
-    silence: Optional[float] = None
-    #: Seconds that a close waits without a new acknowledgement. Default 5.
+    """Most that is sent without an acknowledgement."""
+    idle_timeout: Optional[float] = None
+    """Seconds without a sign of life after which this end gives the peer up. Default 30."""
     linger: Optional[float] = None
-    #: Seconds to connect in. Default 5.
-    connect: Optional[float] = None
-    #: Seconds after which a peer is given up that acknowledges nothing. Default 30.
-    progress: Optional[float] = None
-    #: Seconds without anything to send after which each end of a connection says that it is there. Default 5.
+    """Seconds that a close waits without a new acknowledgement. Default 5."""
+    connect_timeout: Optional[float] = None
+    """Seconds to connect in. Default 5."""
+    progress_timeout: Optional[float] = None
+    """Seconds after which this end gives up a peer that answers but acknowledges nothing. Default 30."""
     keepalive: Optional[float] = None
-    #: Seconds that a waiter polls before it sleeps; 0: it does not. Default 50 microseconds.
+    """Seconds without anything to send after which each end of a connection says that it is there. Default 5."""
     spin: Optional[float] = None
-    #: Socket buffers to ask the kernel for, in bytes.
+    """Seconds that a waiter polls before it sleeps; 0: it does not. Default 50 microseconds."""
     send_buffer: Optional[int] = None
+    """Bytes of the socket buffer for sending to ask the kernel for."""
     receive_buffer: Optional[int] = None
+    """Bytes of the socket buffer for receiving to ask the kernel for."""
     congestion: Optional[Congestion] = None
+    """The congestion control: ``"bbr"`` (the default), ``"cubic"``, ``"reno"`` or ``"none"``."""
     channel: Optional[Channel] = None
-    #: What may be used: UDP_SEGMENT, UDP_GRO, congestion marks, and the memory of a peer on this host.
+    """What carries the data: ``"auto"`` (the default), ``"datagram"``, ``"aal5"`` or ``"memory"``."""
     segment: bool = True
+    """May the kernel cut bursts into datagrams (``UDP_SEGMENT``)?"""
     gro: bool = True
+    """May the kernel gather datagrams that arrive (``UDP_GRO``)?"""
     ecn: bool = True
+    """May routers mark datagrams instead of dropping them (RFC 3168)?"""
     memory: bool = True
-    #: This side's key, and the peers that it accepts. None: no encryption, and no authentication.
+    """May messages of a peer on this host come straight from its memory?"""
     keys: Optional[Keys] = None
-    #: For a listener: connections at once, and callers that were not accepted yet, 1 to 2^20.
+    """This side's key, and the peers that it accepts. None: no encryption, and no authentication."""
     connections: Optional[int] = None
+    """A listener's connections at once, 1 to 2^20. Default 1024."""
     backlog: Optional[int] = None
-    #: Bytes of memory for buffers that a peer on this host may map (:meth:`Connection.allocate`), to 2^44. Default 0.
+    """A listener's connections that the program has not accepted yet, 1 to 2^20. Default 128."""
     mapped_bytes: Optional[int] = None
-    #: The folder in which this process offers its statistics to ``zcrp-top``; ``"1"``: the usual one. The folder of the
-    #: first connection or listener counts. ``ZCRP_STATS`` in the environment overrules it. None: they are not offered.
+    """Bytes of memory for buffers that a peer on this host may map (:meth:`zcrp.Connection.allocate`), to 2^44.
+    Default 0."""
     stats_directory: Union[str, os.PathLike[str], None] = None
+    """The folder in which this process offers its statistics to ``zcrp-top``; ``"1"``: the usual one. The folder of the
+    first connection or listener counts. ``ZCRP_STATS`` in the environment overrules it. None: they are not offered."""
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            new = _NEW_NAMES.get(name)
+            if new is None:
+                raise AttributeError(f"zcrp.Options has no option {name!r}")
+            _renamed.warn(f"the option {name}", new, 2)
+            return getattr(self, new)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -98,7 +141,7 @@ class Options:
             elif name in _CHOICES:
                 setattr(native, name, getattr(lib, f"ZCRP_{name.upper()}_{value.upper()}"))
             elif name in _TIMES:
-                setattr(native, name + "_ns", max(1, round(value * _NS)))
+                setattr(native, _TIMES[name], max(1, round(value * _NS)))
             else:
                 setattr(native, name, operator.index(value))
         return native
@@ -116,7 +159,7 @@ def _check(name: str, value: Any) -> None:
         _text(value)
     elif name in _CHOICES:
         if value not in _CHOICES[name]:
-            raise Argument(f"the option {name} cannot be {value!r}: it is one of {', '.join(_CHOICES[name])}")
+            raise ArgumentError(f"the option {name} cannot be {value!r}: it is one of {', '.join(_CHOICES[name])}")
     elif name in _TIMES:
         _check_time(name, value)
     else:
@@ -127,7 +170,7 @@ def _check_time(name: str, value: Any) -> None:
     if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
         raise TypeError(f"the option {name} is a number of seconds, not {type(value).__name__}")
     if not 0 <= value <= _MOST:
-        raise Argument(f"the option {name} cannot be {value!r}: it is 0 to {_MOST} seconds")
+        raise ArgumentError(f"the option {name} cannot be {value!r}: it is 0 to {_MOST} seconds")
 
 
 def _check_number(name: str, value: Any) -> None:
@@ -137,7 +180,7 @@ def _check_number(name: str, value: Any) -> None:
     except TypeError:
         raise TypeError(f"the option {name} is a whole number, not {type(value).__name__}") from None
     if not least <= number <= most:
-        raise Argument(f"the option {name} cannot be {number}: it is {least} to {most}")
+        raise ArgumentError(f"the option {name} cannot be {number}: it is {least} to {most}")
 
 
 def _text(path: Union[str, os.PathLike[str]]) -> Any:
@@ -159,6 +202,6 @@ def native_to_connect(options: Optional[Options], timeout: Optional[float]) -> A
     if timeout is None:
         return native(options)
     given = Options() if options is None else options
-    if not isinstance(given, Options) or given.connect is not None:
+    if not isinstance(given, Options) or given.connect_timeout is not None:
         return native(given)  # which refuses what are none
-    return native(dataclasses.replace(given, connect=_LONGEST))
+    return native(dataclasses.replace(given, connect_timeout=_LONGEST))

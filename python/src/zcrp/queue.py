@@ -12,7 +12,7 @@ from ._buffers import whole
 from ._door import OK, TIMEOUT
 from ._zcrp import ffi, lib
 from .blocking import Batch, Connection, Listener, Message
-from .errors import Argument, Error, Forked, error_of
+from .errors import ArgumentError, Error, ForkedError, error_of
 
 __all__ = ["Completion", "Happened", "Queue"]
 
@@ -22,28 +22,31 @@ _ROOM = 64
 class Happened(enum.Enum):
     """The kinds of completions."""
 
-    #: ``message``, or each message of a batch, has ended: with ``error``, or well if that is None.
     MESSAGE_ENDED = lib.ZCRP_MESSAGE_ENDED
-    #: A peer has connected: accept it with a time limit of 0, because it may be gone by then.
+    """``message``, or each message of a batch, has ended: with ``error``, or well if that is None."""
     PEER_CALLED = lib.ZCRP_PEER_CALLED
-    #: A connection without a peer when you added it, as it may be just after an accept, has found its peer.
+    """A peer has connected: accept it with a time limit of 0, because it may be gone by then."""
     CONNECTION_UP = lib.ZCRP_CONNECTION_UP
-    #: The connection has ended, for the reason ``error``. Close it. The queue reports this once.
+    """A connection without a peer when you added it, as it may be just after an accept, has found its peer."""
     CONNECTION_ENDED = lib.ZCRP_CONNECTION_ENDED
-    #: The peer has announced the size of a message, so :meth:`Connection.receive` need not wait for it.
+    """The connection has ended, for the reason ``error``. Close it. The queue reports this once."""
     OFFER_CAME = lib.ZCRP_OFFER_CAME
+    """The peer has announced the size of a message, so :meth:`zcrp.Connection.receive` need not wait for it."""
 
 
 class Completion(NamedTuple):
     """One event, and the connection or listener that it is about."""
 
     what: Happened
-    #: The connection or listener that you added.
+    """What has happened."""
     source: Union[Connection, Listener]
-    #: The context that you added it with.
+    """The connection or listener that you added."""
     context: Any
+    """The context that you added it with."""
     message: Optional[Union[Message, Batch]] = None
+    """The message or batch that has ended."""
     error: Optional[Error] = None
+    """Why the message failed, or the connection ended."""
 
 
 class Queue:
@@ -83,7 +86,7 @@ class Queue:
         _check_source(source)
         handle, number = source._handle, next(self._numbers)
         if handle.queue is not None:
-            raise Argument(f"{source!r} is in a queue already")
+            raise ArgumentError(f"{source!r} is in a queue already")
         handle.queue, handle.member, handle.told = self, number, {}
         self._members[number] = (source, context)
         code = lib.door_queue_add(self._native, handle.door, number)
@@ -96,9 +99,9 @@ class Queue:
         _check_source(source)
         handle = source._handle
         if handle.queue is not self:
-            raise Argument(f"{source!r} is not in this queue")
+            raise ArgumentError(f"{source!r} is not in this queue")
         code = lib.door_queue_remove(self._native, handle.door)
-        if code == Forked.code:
+        if code == ForkedError.code:
             raise error_of(code)
         self.forget(handle)
 
@@ -117,7 +120,8 @@ class Queue:
         connection and direction come in the order in which they ended. Connections with several completions take
         turns.
 
-        :class:`zcrp.Interrupted`: :meth:`interrupt` was called. :class:`zcrp.Closed`: the queue was closed.
+        :class:`zcrp.WaitInterruptedError`: :meth:`interrupt` was called. :class:`zcrp.ClosedError`: the queue was
+        closed.
         """
         room = min(max(1, whole(most, "a number of completions")), _ROOM)
         limit = _door.limit_ns(timeout)
@@ -153,7 +157,7 @@ class Queue:
 
     def interrupt(self) -> None:
         """Ends the calls of :meth:`take` that wait, or else the next one that finds nothing, with
-        :class:`zcrp.Interrupted`."""
+        :class:`zcrp.WaitInterruptedError`."""
         _door.check(lib.door_queue_interrupt(self._native))
 
     def fileno(self) -> int:
@@ -164,7 +168,8 @@ class Queue:
     # ---- closing
 
     def close(self) -> None:
-        """Closes the queue. Calls of :meth:`take` raise :class:`zcrp.Closed`. Connections and listeners stay open."""
+        """Closes the queue. Calls of :meth:`take` raise :class:`zcrp.ClosedError`. Connections and listeners stay
+        open."""
         self._was_closed = True
         lib.door_queue_close(self._native)
         for source, _ in list(self._members.values()):
