@@ -41,7 +41,9 @@
 #: make python-upstream   dask.distributed's own tests over zcrp:// (DASK=...: its repository; PYTEST=...: as above)
 #: make python-bench   the same beside zcrp-bench and sockets of Python (BENCH=...: arguments)
 #: make python-bench-dask   zcrp:// beside tcp:// under Dask (BENCH=...: arguments)
-#: make wheel      the Python package as one file: build/python/wheel
+#: make python-api the reference of the Python package: build/python/api (pdoc)
+#: make wheel      the Python package as two files: build/python/sdist to compile, build/python/wheel to install
+#: make wheel-check    both without this tree: each Python that is here, bare Debians (root; PYTHONS="3.9 3.13")
 #: make packages   Debian packages of the last commit: build/packages/*.deb (needs sh tools/setup packages)
 #: make install    what was built last, to PREFIX=/usr/local, below DESTDIR; make uninstall takes it away
 #: make install-lib    the library alone

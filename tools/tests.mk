@@ -209,6 +209,7 @@ check-all:
 	+@$(parallel) attack-all TALLY=$(TOTAL) $(or_failure)
 	+@$(parallel) valgrind TALLY=$(TOTAL) $(or_failure)
 	+@$(parallel) targets TALLY=$(TOTAL) $(or_failure)
+	+@$(parallel) wheel-check TALLY=$(TOTAL) $(or_failure)
 	@ZCRP_STRESS_SECONDS=60 tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) \
 		asan:e2e/stress tsan:e2e/stress 'model/large:alone=tests/model/run --large' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
 		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm' \

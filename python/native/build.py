@@ -1,19 +1,19 @@
-"""The extension module zcrp._zcrp: door.c, queue.c and libzcrp, by cffi in API mode.
+"""The extension module zcrp._zcrp: door.c and queue.c, by cffi in API mode. setup.py adds libzcrp.
 
 The declarations come from the headers themselves, so a new error, option or statistic of zcrp.h is known here
-without a change. The library is linked statically, as `make` builds it; its names stay hidden.
+without a change.
 """
 import os
 import re
-import shlex
-import subprocess
 
 import cffi
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
-HEADER = os.path.join(TOP, "include", "zcrp.h")
-LIBRARY = os.path.join(TOP, "build", "libzcrp.a")
+PACKAGE = os.path.dirname(HERE)
+#: Beside the package's folder, or in an sdist in it (setup.py).
+INCLUDE = next(folder for folder in (os.path.join(PACKAGE, "vendor", "include"), os.path.join(PACKAGE, "..", "include"))
+               if os.path.exists(folder))
+HEADER = os.path.join(INCLUDE, "zcrp.h")
 SOURCES = ["door.c", "queue.c"]
 
 
@@ -76,27 +76,15 @@ def declarations():
         door_declarations()])
 
 
-def make_library():
-    """Builds libzcrp.a, unless ZCRP_BUILT says that it has been. What it is linked with."""
-    command = ["make", "--no-print-directory", "-C", TOP, "VARIANT=plain"]
-    jobs = str(os.cpu_count() or 1)
-    environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
-    if "ZCRP_BUILT" not in environment:
-        subprocess.run([*command, "-j", jobs, "build/libzcrp.a"], check=True, env=environment)
-    found = subprocess.run([*command, "-s", "libraries"], check=True, env=environment, capture_output=True, text=True)
-    return shlex.split(found.stdout)
-
-
 def make_builder():
     """The package goes with the library of its own tree, whatever is installed beside it."""
     builder = cffi.FFI()
     builder.cdef(declarations())
     builder.set_source(
         "zcrp._zcrp", '#include "door.h"', sources=[os.path.relpath(os.path.join(HERE, name)) for name in SOURCES],
-        include_dirs=[HERE, os.path.join(TOP, "include")], define_macros=[("_GNU_SOURCE", None)],
-        extra_compile_args=["-std=c11", "-pthread", "-fvisibility=hidden"],
-        extra_link_args=["-pthread", LIBRARY, *make_library(), "-Wl,--exclude-libs,ALL"],
-        depends=[LIBRARY, HEADER, os.path.join(HERE, "door.h"), os.path.join(HERE, "inside.h")])
+        include_dirs=[HERE, INCLUDE], define_macros=[("_GNU_SOURCE", None)],
+        extra_compile_args=["-std=c11", "-pthread", "-fvisibility=hidden"], extra_link_args=["-pthread"],
+        depends=[HEADER, os.path.join(HERE, "door.h"), os.path.join(HERE, "inside.h")])
     return builder
 
 

@@ -2,14 +2,13 @@
 # stage: check-all
 # load: asleep
 # The Python package: built by pip in a virtual environment, its types, its tests, the README's programs in Python and
-# C as each other's peer, Dask over a link that loses, and the wheel, which works where there is no libzcrp.
+# C as each other's peer, Dask over a link that loses, and the reference of its calls. (make wheel-check: the wheel.)
 set -u
 
 . "$(dirname "$0")/../support/script.sh"
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "$build" && pwd)
-room=$place/room
 unset MAKEFLAGS ZCRP_NO_MEMORY
 
 skip() {
@@ -73,13 +72,10 @@ else
     echo "Dask is not tried over a link: $(tail -n 1 "$place/said")"
 fi
 
-make -s --no-print-directory -C "$root" wheel
-check "a wheel" test $? = 0
-python3 -m venv --system-site-packages "$room" && "$room/bin/pip" install -q --disable-pip-version-check \
-    "$root"/build/python/wheel/zcrp-*.whl
-check "it installs" test $? = 0
-sed -n '/^# any_size.py/,/^```/{/^```/d;p;}' "$root/python/README.md" >"$place/any_size.py"
-printed=$(cd "$place" && "$room/bin/python" any_size.py)
-check "and works" test "$printed" = "HOW ARE YOU?"
+make -s --no-print-directory -C "$root" python-api
+check "the reference" test $? = 0
+for name in connect Options Queue IdleTimeoutError; do
+    check "the reference has $name" grep -q "id=\"$name\"" "$root/build/python/api/zcrp.html"
+done
 
 conclude
