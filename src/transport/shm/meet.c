@@ -401,10 +401,10 @@ static void look_for_consent(struct shm *n)
         look_for_refusal(n);
 }
 
-/* Has the receiver changed its mind? */
+/* Has the receiver changed its mind? If so, it has written before why. */
 static void look_for_dissent(struct shm *n)
 {
-    if (atomic_load_explicit(&n->page->consent, memory_order_relaxed) != CONSENT_YES)
+    if (atomic_load_explicit(&n->page->consent, memory_order_acquire) != CONSENT_YES)
         decide(n, refusal_of(atomic_load(&n->page->why)));
 }
 
