@@ -69,13 +69,15 @@ struct board_head {
     uint32_t stats;
     uint32_t pid;
     int64_t made_ns;
-    _Atomic uint64_t left_out;
-    _Atomic uint32_t used;
+    _Atomic uint64_t left_out; /* relaxed: nothing else depends on it */
+    _Atomic uint32_t used;     /* relaxed: a row that is read too early is nobody's */
     uint32_t zero;
     char program[BOARD_PROGRAM];
 };
 
 struct board_row {
+    /* Odd: a release fence keeps it before the rest; even: released with the rest. A reader has
+     * acquire fences between its three reads. */
     _Atomic uint32_t sequence;
     uint32_t kind;    /* enum board_kind */
     uint32_t channel; /* enum board_channel */

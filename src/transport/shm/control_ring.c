@@ -24,7 +24,7 @@ static size_t part_of(uint32_t bytes, uint32_t slot)
 static bool has_room(const struct control_ring_place *p, uint32_t slots)
 {
     for (uint32_t i = 0; i < slots; i++)
-        if (atomic_load(&slot_of(p, i)->bytes) != 0)
+        if (atomic_load_explicit(&slot_of(p, i)->bytes, memory_order_acquire) != 0)
             return false;
     return true;
 }
@@ -36,10 +36,12 @@ bool control_ring_put(struct control_ring_place *p, const uint8_t *datagram, siz
 
     if (bytes == 0 || bytes > CONTROL_BYTES || !has_room(p, slots))
         return false;
-    for (uint32_t i = slots; i-- > 0;) { /* the first slot last: then all can be read */
+    for (uint32_t i = 0; i < slots; i++) {
         memcpy(slot_of(p, i)->part, datagram + i * CONTROL_PART, part_of((uint32_t)bytes, i));
-        atomic_store(&slot_of(p, i)->bytes, (uint32_t)bytes);
+        if (i > 0)
+            atomic_store_explicit(&slot_of(p, i)->bytes, (uint32_t)bytes, memory_order_relaxed);
     }
+    atomic_store(&slot_of(p, 0)->bytes, (uint32_t)bytes); /* then all can be read */
     p->next += slots;
     *wakes = control_ring_take_sleep(p);
     return true;
@@ -72,7 +74,7 @@ size_t control_ring_take(struct control_ring_place *p, uint8_t *buffer)
 
     for (uint32_t i = 0; i < slots; i++) {
         memcpy(buffer + i * CONTROL_PART, slot_of(p, i)->part, part_of(bytes, i));
-        atomic_store(&slot_of(p, i)->bytes, 0);
+        atomic_store_explicit(&slot_of(p, i)->bytes, 0, memory_order_release);
     }
     p->next += slots;
     return bytes;

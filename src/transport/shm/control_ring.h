@@ -6,7 +6,8 @@
  * comes before its time is not understood: the receiver repeats it after 20 ms. So there is room
  * for what answers all notes that may be in the ring (ring.h).
  *
- * As in ring.h, neither side believes what the other may write. */
+ * As in ring.h, neither side believes what the other may write. tests/model/control.pml has the
+ * orders of its words; idle.pml has the sleep of a sender that nobody waits for. */
 #ifndef ZCRP_TRANSPORT_SHM_CONTROL_RING_H
 #define ZCRP_TRANSPORT_SHM_CONTROL_RING_H
 
@@ -24,7 +25,11 @@ enum {
 };
 
 struct control_slot {
-    _Alignas(64) _Atomic uint32_t bytes; /* of the datagram that begins here; 0: the slot is free */
+    _Alignas(64) _Atomic uint32_t bytes; /* of the datagram that begins here; 0: the slot is free.
+                                            The first slot's is released with all parts by put,
+                                            acquired by take, and seq_cst, for is_asleep; the others
+                                            are relaxed. 0 is released behind its copy by take,
+                                            acquired by put before it writes there */
     uint8_t part[CONTROL_PART];
 };
 
@@ -38,7 +43,10 @@ enum control_sleep {
 
 /* In the shared memory. */
 struct control_ring {
-    _Alignas(64) _Atomic uint32_t is_asleep; /* enum control_sleep */
+    _Alignas(64) _Atomic uint32_t is_asleep; /* enum control_sleep. seq_cst: the sender says it, and
+                                                then looks at what may wake it (a datagram, a note
+                                                that is DONE, credit); the receiver writes that, and
+                                                looks here then */
     struct control_slot near[CONTROL_NEAR];
 };
 

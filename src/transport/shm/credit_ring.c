@@ -13,8 +13,7 @@ void credit_ring_show(const struct credit_ring *c, uint64_t message, uint64_t si
 {
     struct credit_entry *entry = entry_of(c, message);
 
-    atomic_store_explicit(&entry->message, 0, memory_order_relaxed);
-    atomic_store_explicit(&entry->size, size, memory_order_release);
+    atomic_store_explicit(&entry->size, size, memory_order_relaxed);
     atomic_store(&entry->message, message + 1);
 }
 

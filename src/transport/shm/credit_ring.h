@@ -21,14 +21,21 @@ enum {
     CREDIT_NEAR = 16, /* of these, that lie together with what else is used at first (page.h) */
 };
 
+/* The receiver writes an entry again only once its message is over, so the sender does not read it
+ * then. */
 struct credit_entry {
-    _Atomic uint64_t message; /* its number in the session, and 1; 0: none */
-    _Atomic uint64_t size;    /* of the buffer */
+    _Atomic uint64_t message; /* its number in the session, and 1; 0: none. Released by show with
+                                 the size, acquired by find. seq_cst: the receiver looks for a
+                                 sleeper behind it, the sender looks at it behind saying that it
+                                 sleeps */
+    _Atomic uint64_t size;    /* of the buffer; relaxed */
 };
 
 /* In the shared memory. */
 struct credit_near {
-    _Alignas(64) _Atomic uint32_t is_wanted; /* the sender: it has something to send */
+    _Alignas(64) _Atomic uint32_t is_wanted; /* the sender: it has something to send. Said before
+                                                it says that it sleeps. It may see an old 1: then
+                                                the request that took the want will wake it */
     _Alignas(64) struct credit_entry entry[CREDIT_NEAR];
 };
 

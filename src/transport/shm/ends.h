@@ -35,7 +35,8 @@ struct shm_meeting {
  * I1  tail <= head <= tail + SHM_STAGING */
 struct staging {
     uint64_t head;         /* bytes taken since the beginning, */
-    _Atomic uint64_t tail; /* and of those, given back */
+    _Atomic uint64_t tail; /* and of those, given back; released by the thread that reaps, acquired
+                              by the one that sends before it writes there again */
 };
 
 /* What a sender pushes at present. The notes are pinned; whoever made the claim has this alone. */
@@ -81,7 +82,8 @@ struct shm {
     uint8_t nonce[PEER_NONCE];   /* (c) the peer looks for it here */
     struct peer_process peer;    /* once they have met; the page says what of that to push to */
     uint32_t sight;              /* the receiver's (enum shm_sight), once they have met */
-    _Atomic int state;           /* (a) enum shm_state */
+    _Atomic int state;           /* (a) enum shm_state. shm_is_here is relaxed: the link's mutex, or
+                                    a claim, hands over what was set up before HERE */
     enum shm_refusal why;
     _Atomic uint64_t bytes; /* (a) */
 };

@@ -1,4 +1,11 @@
-/* The memory that both ends map. Every word of it may be written by the other end at any time. */
+/* The memory that both ends map. Every word of it may be written by the other end at any time.
+ *
+ * Memory orders. One end releases a word with all that it wrote before, and the other end acquires
+ * the word before it uses that: so what lies behind the word is relaxed, or plain. If an end writes
+ * a word and then looks whether its peer sleeps, while the peer says that it sleeps and then looks
+ * at the word, all four accesses are seq_cst: with less, both could find the old value. The comment
+ * at each word names both sides. The models ring, control, credit and push_slots in tests/model
+ * have store buffers, and show that these orders are enough. */
 #ifndef ZCRP_TRANSPORT_SHM_PAGE_H
 #define ZCRP_TRANSPORT_SHM_PAGE_H
 
@@ -34,7 +41,9 @@ struct shm_page {
     struct control_far control_far;
     struct credit_far credit_far;
     struct ring ring;
-    _Alignas(64) _Atomic uint32_t consent;       /* enum shm_consent */
+    _Alignas(64) _Atomic uint32_t consent;       /* enum shm_consent: released by the receiver with
+                                                    what follows, up to nonce_at; acquired by the
+                                                    sender before it reads any of that */
     _Atomic uint32_t sight;                      /* enum shm_sight, written before the consent */
     _Atomic uint32_t why;                        /* enum shm_refusal */
     _Alignas(8) uint8_t proof[RENDEZVOUS_PROOF]; /* the receiver's, written before the consent, */

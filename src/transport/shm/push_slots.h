@@ -30,14 +30,18 @@ enum push_slot_state {
     PUSH_SLOT_FAILED
 };
 
-/* In the shared memory; the other side may write anything there at any time. */
+/* In the shared memory; the other side may write anything there at any time. Nobody sleeps for a
+ * slot, so nothing has to be seq_cst. */
 struct push_slot {
-    _Atomic uint64_t at; /* an address in the reader's memory */
-    _Atomic uint32_t state;
+    _Atomic uint64_t at;    /* an address in the reader's memory; relaxed */
+    _Atomic uint32_t state; /* OPEN: released with the address by open, acquired by claim. PUSHED,
+                               FAILED: released behind the bytes by settle, acquired by take. NONE:
+                               relaxed, because only the reader looks for it */
 };
 
 struct push_slots {
-    _Alignas(64) _Atomic uint64_t end; /* the reader: it opened none from this note on */
+    _Alignas(64) _Atomic uint64_t end; /* the reader: it opened none from this note on. Released by
+                                          show, acquired by claim, which finds the slots open */
     struct push_slot slot[RING_NOTES]; /* note n has slot n % RING_NOTES */
 };
 

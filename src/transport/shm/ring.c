@@ -105,7 +105,7 @@ uint32_t ring_reap_wholes(struct ring_writer *w, uint32_t most, struct ring_reap
         struct ring_slot *slot = slot_at(w->ring, first + count);
         if (!record->is_whole || record->is_pinned || record->owner == RING_NOBODY ||
             record->owner != owner + count ||
-            atomic_load_explicit(&slot->state, memory_order_acquire) != RING_DONE)
+            atomic_load(&slot->state) != RING_DONE) /* also behind control_ring_say_awaited */
             break;
         store(&slot->state, RING_EMPTY);
         reaped->staged = record->staged;

@@ -41,7 +41,17 @@ enum { RING_NOTES = 256 };
 
 enum ring_state { RING_EMPTY, RING_OFFERED, RING_REVOKED, RING_DONE, RING_FAULTED };
 
-/* In the shared memory; the other side may write anything there at any time. */
+/* In the shared memory; the other side may write anything there at any time. `state` hands over the
+ * rest of the slot, which is relaxed or plain, and the bytes that the note is of:
+ *
+ *     OFFERED         released by ring_offer, acquired by ring_look: note and bytes are there
+ *     DONE, FAULTED   released by ring_finish, acquired by ring_reap and ring_revoke: the reader
+ *                     has copied before the slot, the staging buffer and the user's memory change
+ *     REVOKED         by an exchange, like DONE: so one of the two comes first
+ *     EMPTY           relaxed: only the writer looks for it
+ *
+ * ring_offer, and the reader's look behind saying that it sleeps, are seq_cst. ring_finish, and the
+ * writer's look at its oldest whole message, are seq_cst for is_asleep of the control ring. */
 struct ring_slot {
     _Alignas(64) _Atomic uint32_t state; /* enum ring_state */
     _Atomic uint32_t bytes;
@@ -55,7 +65,10 @@ struct ring_slot {
 /* The first notes have the last slots, beside what lies behind them (page.h). */
 struct ring {
     struct ring_slot slot[RING_NOTES];
-    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be woken */
+    _Alignas(64) _Atomic uint32_t is_asleep; /* the reader: it wants to be woken. seq_cst: said
+                                                before its last look at a state, looked at by the
+                                                writer behind an offer. Awake may be seen late:
+                                                that wakes once in vain */
 };
 
 /* Where the bytes lie that a note is of. */
@@ -108,8 +121,10 @@ enum { RING_NEAR = 16, RING_FAR = RING_NOTES - RING_NEAR };
 
 struct ring_writer {
     struct ring *ring;
-    _Atomic uint64_t head;   /* notes offered, */
-    _Atomic uint64_t reaped; /* and of those, that the reader is done with, as is known */
+    _Atomic uint64_t head;   /* notes offered, released with their records by the thread that sends,
+                                acquired by the one that reaps; */
+    _Atomic uint64_t reaped; /* and of those, that the reader is done with, as is known; released by
+                                the thread that reaps, acquired by the one that sends */
     uint32_t wholes;         /* notes of whole messages that were not reaped; whoever offers such a
                                 one is the only one that reaps meanwhile */
     struct ring_record near[RING_NEAR];
