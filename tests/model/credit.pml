@@ -6,12 +6,17 @@
  *
  * P1  All messages are sent: no sender sleeps for good while the buffer that it needs is shown. (No invalid end.)
  * P2  Whoever sends a request was asked for it: each has its own want.
+ * P3  The sender reads the size of the buffer that it finds, and no other.
  *
  * A mistake put in on purpose has to be found:
  *     -DNO_LOOK      the sender does not look once more behind saying that it sleeps
  *     -DCHECK_FIRST  the receiver looks for a sleeper, and shows its buffer then
  *     -DSAY_ONCE     the sender says only once that it wants a buffer
- *     -DKEEP         the receiver does not take the want back (P2) */
+ *     -DKEEP         the receiver does not take the want back (P2)
+ *     -DRELAXED      the receiver shows a buffer with a relaxed store: its size may come later
+ *     -DPEEK         the sender reads the size before it finds the buffer (P3)
+ *     -DSHOW_PASSES  the receiver looks for a sleeper before what it shows is in memory
+ *     -DLOOK_PASSES  the sender looks once more before it is in memory that it sleeps */
 #ifndef N
 #define N 4
 #endif
@@ -19,18 +24,34 @@
 #define A 2
 #endif
 
-byte shown;     /* buffers below and with this one are shown */
-bool is_wanted; /* the sender: it has something to send, and no buffer */
-bool is_asleep; /* the sender: it is to be woken */
-byte wake_ups;  /* datagrams that wake it, */
+#define SENDER 0
+#define RECEIVER 1
+#define CPUS 2
+
+#define SHOWN 1     /* buffers below and with this one are shown */
+#define WANTED 2    /* the sender: it has something to send, and no buffer */
+#define ASLEEP 3    /* the sender: it is to be woken */
+#define SIZE(n) (3 + (n))
+#define WORDS (4 + N)
+#include "order.inc"
+
+#ifdef RELAXED
+#define show_buffer store
+#else
+#define show_buffer release
+#endif
+
+byte posted;    /* buffers that a request tells of */
+byte wake_ups;  /* datagrams that wake the sender, */
 byte requests;  /* and what they are to bring */
 byte wants;     /* how often the sender wanted one anew */
 byte told;      /* requests so far */
 
+/* The caller's buffer is empty. */
 inline wake_sender()
 {
     atomic { if
-    :: is_asleep -> is_asleep = false; wake_ups++
+    :: memory[ASLEEP] == 1 -> memory[ASLEEP] = 0; wake_ups++
     :: else
     fi }
 }
@@ -38,27 +59,37 @@ inline wake_sender()
 inline want()
 {
     atomic { if
-    :: is_wanted
-    :: else -> is_wanted = true; wants++
+    :: load(SENDER, WANTED) == 1
+    :: else -> wants++; release(SENDER, WANTED, 1)
     fi }
 }
 
 /* Each step is one access of the shared memory. */
 active proctype sender()
 {
-    byte next = 1, known;
+    byte next = 1, known, size;
     bool has_said;
 
     do
     :: next > N -> break
     :: else ->
        atomic { if
-       :: requests > 0 -> requests--; known = shown
+       :: requests > 0 -> requests--; known = posted
        :: else
        fi };
+#ifdef PEEK
+       size = load(SENDER, SIZE(next));
+#endif
        if
-       :: known >= next || shown >= next -> next++
-       :: else ->
+       :: known >= next -> next++
+       :: known < next && load(SENDER, SHOWN) >= next ->
+#ifndef PEEK
+          size = load(SENDER, SIZE(next));
+#endif
+          assert(size == next); /* P3 */
+          size = 0;
+          next++
+       :: known < next && load(SENDER, SHOWN) < next ->
 #ifdef SAY_ONCE
           if
           :: has_said
@@ -70,10 +101,13 @@ active proctype sender()
           if
           :: true -> skip /* looks again */
           :: true ->
-             is_asleep = true;
+             release(SENDER, ASLEEP, 1);
+#ifndef LOOK_PASSES
+             is_ordered(SENDER);
+#endif
 #ifndef NO_LOOK
              if
-             :: shown >= next || requests > 0 -> is_asleep = false
+             :: load(SENDER, SHOWN) >= next || requests > 0 -> release(SENDER, ASLEEP, 0)
              :: else ->
 #endif
                 wake_ups > 0; /* sleeps */
@@ -90,13 +124,16 @@ active proctype sender()
 
 inline tell()
 {
+#ifndef SHOW_PASSES
+    is_ordered(RECEIVER);
+#endif
     if
-    :: is_asleep ->
-       atomic { if
+    :: load(RECEIVER, ASLEEP) == 1 ->
+       atomic { is_empty(RECEIVER) -> if
 #ifdef KEEP
-       :: is_wanted -> wanted = true
+       :: memory[WANTED] == 1 -> wanted = true
 #else
-       :: is_wanted -> is_wanted = false; wanted = true
+       :: memory[WANTED] == 1 -> memory[WANTED] = 0; wanted = true
 #endif
        :: else -> wanted = false
        fi };
@@ -116,11 +153,13 @@ active proctype receiver()
     do
     :: post > N -> break
     :: else ->
+       posted = post;
+       store(RECEIVER, SIZE(post), post);
 #ifdef CHECK_FIRST
        tell();
-       shown = post;
+       show_buffer(RECEIVER, SHOWN, post);
 #else
-       shown = post;
+       show_buffer(RECEIVER, SHOWN, post);
        tell();
 #endif
        post++

@@ -12,7 +12,7 @@
  *
  * A mistake put in on purpose has to be found:
  *     -DSILENT      the user that waits does not say so
- *     -DLOOK_FIRST  it looks for what has ended, and says so then
+ *     -DLOOK_FIRST  it looks for what has ended, and says so then, as a look may that is not seq_cst
  *     -DBLIND       it says so, and does not look
  *     -DTELL_FIRST  the receiver looks for a sleeper, and then says that it has read
  *     -DSTALE       the thread asks whether a user waits, and says that it sleeps later, without

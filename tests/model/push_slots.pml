@@ -4,7 +4,7 @@
  *     N  notes of a landing          R  landings, of which each has the same slots
  *
  * The user writes its own value to all memory of a landing that is over. A copy has two steps, and
- * writes the landing's number.
+ * writes the landing's number, which for the writer is the address in the slot.
  *
  * P1  Nobody writes to memory of a landing after the user has it again.
  * P2  What counts was copied whole.
@@ -17,7 +17,10 @@
  *     -DLOAD      the writer claims with a load and a store
  *     -DEARLY     the writer settles, and copies then
  *     -DNO_HOLD   the reader lets the user have what is late
- *     -DNO_END    the reader does not ask whether a writer that is late has died (DEATH) */
+ *     -DNO_END    the reader does not ask whether a writer that is late has died (DEATH)
+ *     -DRELAXED   the writer settles with a relaxed store: the bytes come later
+ *     -DOPENED    the reader opens with a relaxed store: the address comes later
+ *     -DPEEK      the writer reads the address before it claims */
 #ifndef N
 #define N 2
 #endif
@@ -33,34 +36,47 @@
 
 #define USERS 255 /* what the user writes into memory that it has back */
 
-byte state[N];
-byte first[N], second[N]; /* the two halves of each note's memory */
+#define WRITER 0
+#define READER 1
+#define CPUS 2
+
+#define STATE(i) (1 + (i))
+#define ADDRESS(i) (1 + N + (i))
+#define FIRST(i) (1 + N + N + (i)) /* the two halves of each note's memory */
+#define SECOND(i) (1 + N + N + N + (i))
+#define WORDS (1 + N + N + N + N)
+
 byte landing;             /* the one under way, from 1 on */
 bool is_out;              /* its memory may be written to */
 bool is_dead, is_over;
 
-inline copy(i, value)
+#define on_commit(word, value) (word < FIRST(0) || (is_out && value == landing)) /* P1 */
+#include "order.inc"
+
+/* What the reader copies needs no buffer: only itself reads it. */
+inline copy(i)
 {
-    atomic { assert(is_out); first[i] = value }  /* P1 */
-    atomic { assert(is_out); second[i] = value } /* P1 */
+    memory[FIRST(i)] = landing;
+    memory[SECOND(i)] = landing
 }
 
+/* A process that is known to be dead has written all that it ever did. */
 #ifdef DEATH
-#define MAY_DIE if :: true -> is_dead = true; goto dead :: true fi
+#define MAY_DIE if :: true -> is_empty(WRITER); is_dead = true; goto dead :: true fi
 #else
 #define MAY_DIE skip
 #endif
 
-#ifdef DEATH
-/* A process that dies within a copy has not written the rest. */
-inline push(i, value)
-{
-    atomic { assert(is_out); first[i] = value }
-    MAY_DIE;
-    atomic { assert(is_out); second[i] = value }
-}
+#ifdef RELAXED
+#define settle store
 #else
-#define push(i, value) copy(i, value)
+#define settle release
+#endif
+
+#ifdef OPENED
+#define open store
+#else
+#define open release
 #endif
 
 active proctype writer()
@@ -77,26 +93,38 @@ end:
        :: i > 0 ->
           i--;
           MAY_DIE;
+#ifdef PEEK
+          number = load(WRITER, ADDRESS(i));
+#endif
 #ifdef LOAD
           if
-          :: state[i] == OPEN -> state[i] = CLAIMED
+          :: load(WRITER, STATE(i)) == OPEN -> release(WRITER, STATE(i), CLAIMED)
           :: else -> goto next
           fi;
 #else
-          atomic { if
-          :: state[i] == OPEN -> state[i] = CLAIMED
+          atomic { is_empty(WRITER) -> if
+          :: memory[STATE(i)] == OPEN -> memory[STATE(i)] = CLAIMED
           :: else -> goto next
           fi }
 #endif
           MAY_DIE;
-          number = landing;
+#ifndef PEEK
+          number = load(WRITER, ADDRESS(i));
+#endif
 #ifdef EARLY
-          state[i] = PUSHED;
-          push(i, number);
+          release(WRITER, STATE(i), PUSHED);
+          store(WRITER, FIRST(i), number);
+          store(WRITER, SECOND(i), number);
 #else
           if
-          :: push(i, number); MAY_DIE; state[i] = PUSHED
-          :: state[i] = FAILED /* the memory cannot be reached */
+          :: true ->
+             store(WRITER, FIRST(i), number);
+             MAY_DIE;
+             if
+             :: store(WRITER, SECOND(i), number); MAY_DIE; settle(WRITER, STATE(i), PUSHED)
+             :: settle(WRITER, STATE(i), FAILED) /* a part of the memory cannot be reached, */
+             fi
+          :: settle(WRITER, STATE(i), FAILED) /* or all of it */
           fi;
 #endif
 next:     skip
@@ -107,9 +135,9 @@ dead: skip
 
 /* Does the reader know that nothing comes of the claim any more? */
 #if defined(DEATH) && !defined(NO_END)
-#define IS_SETTLED(i) (state[i] != CLAIMED || is_dead)
+#define IS_SETTLED(i) (load(READER, STATE(i)) != CLAIMED || is_dead)
 #else
-#define IS_SETTLED(i) (state[i] != CLAIMED)
+#define IS_SETTLED(i) (load(READER, STATE(i)) != CLAIMED)
 #endif
 
 active proctype reader()
@@ -125,26 +153,30 @@ active proctype reader()
        i = 0;
        do
        :: i == N -> break
-       :: i < N -> is_whole[i] = false; state[i] = OPEN; i++
+       :: i < N ->
+          is_whole[i] = false;
+          store(READER, ADDRESS(i), landing);
+          open(READER, STATE(i), OPEN);
+          i++
        od;
        i = 0;
        do /* its own, from the front */
        :: i == N -> break
        :: i < N ->
 #ifdef STORE
-          is_mine = (state[i] == OPEN);
+          is_mine = (load(READER, STATE(i)) == OPEN);
           if
-          :: is_mine -> state[i] = NONE
+          :: is_mine -> release(READER, STATE(i), NONE)
           :: else
           fi;
 #else
-          atomic { if
-          :: state[i] == OPEN -> state[i] = NONE; is_mine = true
+          atomic { is_empty(READER) -> if
+          :: memory[STATE(i)] == OPEN -> memory[STATE(i)] = NONE; is_mine = true
           :: else -> is_mine = false
           fi }
 #endif
           if
-          :: is_mine -> copy(i, landing); is_whole[i] = true
+          :: is_mine -> copy(i); is_whole[i] = true
           :: else
           fi;
           i++
@@ -165,11 +197,14 @@ active proctype reader()
 #endif
 #endif
           if
-          :: state[i] == PUSHED -> is_whole[i] = true
-          :: else -> state[i] = NONE; copy(i, landing); is_whole[i] = true
+          :: load(READER, STATE(i)) == PUSHED ->
+             store(READER, STATE(i), NONE)
+          :: else ->
+             store(READER, STATE(i), NONE);
+             copy(i)
           fi;
-          state[i] = NONE;
-          assert(first[i] == landing && second[i] == landing); /* P2 */
+          is_whole[i] = true;
+          assert(load(READER, FIRST(i)) == landing && load(READER, SECOND(i)) == landing); /* P2 */
           i++
        od;
 over:  atomic {
@@ -177,7 +212,7 @@ over:  atomic {
            i = 0;
            do
            :: i == N -> break
-           :: i < N -> first[i] = USERS; second[i] = USERS; i++
+           :: i < N -> memory[FIRST(i)] = USERS; memory[SECOND(i)] = USERS; i++
            od
        }
     od;

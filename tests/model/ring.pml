@@ -18,7 +18,11 @@
  *     -DEARLY         the reader says that it is done, and copies then
  *     -DSTORE         the writer revokes with a store, not an exchange: also what is done
  *     -DREAP_REVOKED  the writer takes a revoked note's slot again at once
- *     -DWAIT          the writer waits until the reader is done with a revoked note (DEATH) */
+ *     -DWAIT          the writer waits until the reader is done with a revoked note (DEATH)
+ *     -DRELAXED       the writer offers with a relaxed store: the note comes later
+ *     -DPEEK          the reader reads the note before its state
+ *     -DOFFER_PASSES  the writer looks for a sleeper before its offer is in memory
+ *     -DLOOK_PASSES   the reader looks once more before it is in memory that it sleeps */
 #ifndef N
 #define N 4
 #endif
@@ -33,48 +37,64 @@
 
 #define USERS 255 /* what the user writes into memory that it has back */
 
-byte state[S];
-byte note[S];           /* which one the slot tells of */
-byte memory[N];         /* of each note; its number and 1 while it is lent */
+#define WRITER 0
+#define READER 1
+#define CPUS 2
+
+#define STATE(n) (1 + (n) % S)
+#define NOTE(n) (1 + S + (n) % S)   /* which one the slot tells of */
+#define DATA(n) (1 + S + S + (n))   /* of each note; its number and 1 while it is lent */
+#define ASLEEP (1 + S + S + N)      /* the reader wants to be woken */
+#define WORDS (2 + S + S + N)
+#include "order.inc"
+
+#ifdef RELAXED
+#define offer store
+#else
+#define offer release
+#endif
+
 bool is_back[N];        /* the user has it again */
 bool counted[N];
-bool is_asleep;         /* the reader wants to be woken */
 byte wake_ups;          /* datagrams that wake it */
 byte head, reaped;      /* the writer's */
 byte tail;              /* the reader's */
 bool is_dead;
 bool has_all_back;
 
-#define slot(n) ((n) % S)
-
 inline give_back(n)
 {
-    d_step { is_back[n] = true; memory[n] = USERS }
+    is_back[n] = true;
+    store(WRITER, DATA(n), USERS)
 }
 
 inline wake_reader()
 {
-    atomic { if
-    :: is_asleep -> is_asleep = false; wake_ups++
+#ifndef OFFER_PASSES
+    is_ordered(WRITER);
+#endif
+    if
+    :: load(WRITER, ASLEEP) == 1 ->
+       atomic { is_empty(WRITER) -> if
+       :: memory[ASLEEP] == 1 -> memory[ASLEEP] = 0; wake_ups++
+       :: else
+       fi }
     :: else
-    fi }
+    fi
 }
 
 #ifdef REAP_REVOKED
-#define IS_READ (state[slot(reaped)] == DONE || state[slot(reaped)] == REVOKED)
+#define IS_READ (load(WRITER, STATE(reaped)) == DONE || load(WRITER, STATE(reaped)) == REVOKED)
 #else
-#define IS_READ (state[slot(reaped)] == DONE)
+#define IS_READ (load(WRITER, STATE(reaped)) == DONE)
 #endif
 
 inline reap()
 {
-    d_step {
-        state[slot(reaped)] = EMPTY;
+    atomic {
+        store(WRITER, STATE(reaped), EMPTY);
         if
-        :: !is_back[reaped] ->
-           assert(counted[reaped]);
-           is_back[reaped] = true;
-           memory[reaped] = USERS
+        :: !is_back[reaped] -> assert(counted[reaped]); give_back(reaped)
         :: else
         fi;
         reaped++
@@ -85,17 +105,18 @@ inline revoke(n)
 {
 #ifdef STORE
     if
-    :: state[slot(n)] == OFFERED || state[slot(n)] == DONE -> state[slot(n)] = REVOKED
+    :: load(WRITER, STATE(n)) == OFFERED || load(WRITER, STATE(n)) == DONE ->
+       release(WRITER, STATE(n), REVOKED)
     :: else
     fi;
 #else
-    atomic { if
-    :: state[slot(n)] == OFFERED -> state[slot(n)] = REVOKED
+    atomic { is_empty(WRITER) -> if
+    :: memory[STATE(n)] == OFFERED -> memory[STATE(n)] = REVOKED
     :: else
     fi }
 #endif
 #ifdef WAIT
-    state[slot(n)] != REVOKED;
+    load(WRITER, STATE(n)) != REVOKED;
 #endif
     give_back(n)
 }
@@ -106,10 +127,10 @@ active proctype writer()
 
     do
     :: head < N && head - reaped < S ->
-       assert(state[slot(head)] == EMPTY); /* P5 */
-       note[slot(head)] = head;
-       memory[head] = head + 1;
-       state[slot(head)] = OFFERED;
+       assert(load(WRITER, STATE(head)) == EMPTY); /* P5 */
+       store(WRITER, NOTE(head), head);
+       store(WRITER, DATA(head), head + 1);
+       offer(WRITER, STATE(head), OFFERED);
        head++;
        wake_reader()
     :: reaped < head && IS_READ -> reap()
@@ -152,57 +173,70 @@ inline count(n, first, second)
     counted[n] = true
 }
 
+#ifdef PEEK
+#define read_note() skip
+#else
+#define read_note() n = load(READER, NOTE(tail))
+#endif
+
+/* No store of the reader's other than of ASLEEP waits in a buffer: its exchanges change memory at once. */
 active proctype reader()
 {
     byte first, second, n;
 
     do
-    :: state[slot(tail)] == REVOKED -> /* it passes */
+#ifdef PEEK
+    :: n != load(READER, NOTE(tail)) -> n = load(READER, NOTE(tail))
+#endif
+    :: load(READER, STATE(tail)) == REVOKED -> /* it passes */
        MAY_DIE;
-       state[slot(tail)] = DONE;
+       atomic { is_empty(READER) -> memory[STATE(tail)] = DONE };
        tail++
-    :: state[slot(tail)] == OFFERED ->
-       n = note[slot(tail)];
+    :: load(READER, STATE(tail)) == OFFERED ->
+       read_note();
        MAY_DIE;
 #ifdef EARLY
-       atomic { if
-       :: state[slot(tail)] == OFFERED -> state[slot(tail)] = DONE; counted[n] = true
-       :: else -> state[slot(tail)] = DONE; tail++; goto next
+       atomic { is_empty(READER) -> if
+       :: memory[STATE(tail)] == OFFERED -> memory[STATE(tail)] = DONE; counted[n] = true
+       :: else -> memory[STATE(tail)] = DONE; tail++; goto next
        fi }
-       first = memory[n];
-       second = memory[n];
+       first = load(READER, DATA(n));
+       second = load(READER, DATA(n));
        assert(first == n + 1 && second == n + 1); /* P1 */
        tail++;
 #else
-       first = memory[n];
+       first = load(READER, DATA(n));
        MAY_DIE;
-       second = memory[n];
+       second = load(READER, DATA(n));
        MAY_DIE;
-       atomic {
+       atomic { is_empty(READER) ->
            if
 #ifdef BLIND
-           :: true -> state[slot(tail)] = DONE; count(n, first, second)
+           :: true -> memory[STATE(tail)] = DONE; count(n, first, second)
 #else
-           :: state[slot(tail)] == OFFERED -> state[slot(tail)] = DONE; count(n, first, second)
-           :: state[slot(tail)] == REVOKED -> state[slot(tail)] = DONE
+           :: memory[STATE(tail)] == OFFERED -> memory[STATE(tail)] = DONE; count(n, first, second)
+           :: memory[STATE(tail)] == REVOKED -> memory[STATE(tail)] = DONE
 #endif
            fi;
            tail++
        }
 #endif
 next:  skip
-    :: state[slot(tail)] != OFFERED && state[slot(tail)] != REVOKED ->
+    :: load(READER, STATE(tail)) != OFFERED && load(READER, STATE(tail)) != REVOKED ->
        MAY_DIE;
-       is_asleep = true;
+       release(READER, ASLEEP, 1);
+#ifndef LOOK_PASSES
+       is_ordered(READER);
+#endif
        if
-       :: state[slot(tail)] == OFFERED -> goto awake
+       :: load(READER, STATE(tail)) == OFFERED -> goto awake
 #ifndef NO_PASS
-       :: state[slot(tail)] == REVOKED -> goto awake
+       :: load(READER, STATE(tail)) == REVOKED -> goto awake
 #endif
        :: else
        fi;
 end:   wake_ups > 0 -> wake_ups--;
-awake: is_asleep = false
+awake: release(READER, ASLEEP, 0)
     od;
 dead: skip
 }
