@@ -66,7 +66,7 @@ OUT := build/$(VARIANT)
 # `make install` takes over what the last build was made with, whoever calls it and in whatever environment, so that
 # it installs what was built. If it is given one of these variables with another value, it begins anew.
 CHOSEN := AR CC CFLAGS CPPFLAGS KEYS LD LDFLAGS OBJCOPY PEERS PKG_CONFIG WERROR
-FOUND := ARGP GNUTLS IPSEC_MB ISAL LTO SODIUM WIDE XXHASH
+FOUND := ARGP GNUTLS IPSEC_MB ISAL LTO MODULES SODIUM WIDE XXHASH
 hash := \#
 define newline
 
@@ -152,6 +152,11 @@ XXHASH := $(call found,XXHASH,$(PKG_CONFIG) --libs libxxhash 2>/dev/null)
 # What the library is linked with, beside the system's own.
 SODIUM := $(call found,SODIUM,$(PKG_CONFIG) --libs libsodium 2>/dev/null || echo -lsodium)
 LIBRARIES := $(SODIUM) $(ISAL) $(GNUTLS) $(IPSEC_MB)
+# Those that zcrp.pc may leave to pkg-config: what pkg-config says of them for static linking can be linked here. The
+# gnutls.pc of Debian 12 names libunistring, which no package brings that Debian's libgnutls28-dev depends on.
+MODULES := $(call found,MODULES,to=$$(mktemp) && for module in libsodium libisal gnutls; do \
+	flags=$$($(PKG_CONFIG) --static --libs $$module) && echo 'int main(void) { return 0; }' | \
+	$(CC) $(CFLAGS) -x c - -o $$to $(LDFLAGS) $$flags && echo $$module; done 2>/dev/null; rm -f $$to)
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wswitch-enum -Wvla

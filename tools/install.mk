@@ -1,5 +1,19 @@
 # Installing. Included by the Makefile. What a path has of PREFIX becomes ${prefix} in zcrp.pc, so that
-# pkg-config can move it. find_package(zcrp) of CMake finds the targets zcrp::zcrp and zcrp::static.
+# pkg-config can move it. find_package(zcrp) of CMake finds the targets zcrp::zcrp and zcrp::static, wherever the installed
+# tree lies.
+
+# What a program that is linked statically needs: what pkg-config knows by name, and the rest.
+module_SODIUM := libsodium
+module_ISAL := libisal
+module_GNUTLS := gnutls
+modules_needed = $(foreach v,SODIUM ISAL GNUTLS,$(if $($v),$(filter $(module_$v),$(MODULES))))
+libraries_needed = $(foreach v,SODIUM ISAL GNUTLS IPSEC_MB,$(if $(filter $(module_$v),$(MODULES)),,$($v)))
+
+# The headers' folder: from LIBDIR, or absolute if one of both is not below PREFIX.
+space := $() $()
+are_below = $(and $(filter $(PREFIX)/%,$(LIBDIR)),$(filter $(PREFIX)/%,$(INCLUDEDIR)))
+up = $(subst $(space),/,$(patsubst %,..,$(subst /, ,$(LIBDIR:$(PREFIX)/%=%))))
+headers = $(if $(are_below),$${_zcrp_lib}/$(up)/$(INCLUDEDIR:$(PREFIX)/%=%),$(INCLUDEDIR))
 
 define text_zcrp.pc
 prefix=$(PREFIX)
@@ -9,22 +23,31 @@ includedir=$(INCLUDEDIR:$(PREFIX)/%=$${prefix}/%)
 Name: zcrp
 Description: Zero-copying, block-acknowledging, receiver-initiated messages over UDP
 Version: $(VERSION)
+License: MIT
+Requires.private: $(strip $(modules_needed))
 Libs: -L$${libdir} -lzcrp
-Libs.private: -pthread $(LIBRARIES)
+Libs.private: $(strip -pthread $(libraries_needed))
 Cflags: -I$${includedir}
 endef
 
 define text_zcrp-config.cmake
+get_filename_component(_zcrp_lib "$${CMAKE_CURRENT_LIST_DIR}" REALPATH)
+get_filename_component(_zcrp_lib "$${_zcrp_lib}/../.." ABSOLUTE)
+get_filename_component(_zcrp_include "$(headers)" ABSOLUTE)
 if(NOT TARGET zcrp::zcrp)
   add_library(zcrp::zcrp SHARED IMPORTED)
   set_target_properties(zcrp::zcrp PROPERTIES
-    IMPORTED_LOCATION "$(LIBDIR)/libzcrp.so.$(VERSION)" IMPORTED_SONAME "$(SONAME)"
-    INTERFACE_INCLUDE_DIRECTORIES "$(INCLUDEDIR)")
+    IMPORTED_LOCATION "$${_zcrp_lib}/libzcrp.so.$(VERSION)" IMPORTED_SONAME "$(SONAME)"
+    INTERFACE_INCLUDE_DIRECTORIES "$${_zcrp_include}")
+endif()
+if(NOT TARGET zcrp::static AND EXISTS "$${_zcrp_lib}/libzcrp.a")
   add_library(zcrp::static STATIC IMPORTED)
   set_target_properties(zcrp::static PROPERTIES
-    IMPORTED_LOCATION "$(LIBDIR)/libzcrp.a" INTERFACE_INCLUDE_DIRECTORIES "$(INCLUDEDIR)"
+    IMPORTED_LOCATION "$${_zcrp_lib}/libzcrp.a" INTERFACE_INCLUDE_DIRECTORIES "$${_zcrp_include}"
     INTERFACE_LINK_LIBRARIES "$(strip -pthread $(LIBRARIES))")
 endif()
+unset(_zcrp_lib)
+unset(_zcrp_include)
 endef
 
 # A version that was asked for has to have this one's soname.
@@ -40,7 +63,8 @@ endif()
 endef
 
 INSTALL ?= install
-MANUALS := $(wildcard docs/*.[137] docs/*/*.[137])
+MANUALS := $(wildcard docs/*.[17])
+API_MANUALS := $(wildcard docs/*.3)
 to_bin = $(DESTDIR)$(BINDIR)
 to_lib = $(DESTDIR)$(LIBDIR)
 to_include = $(DESTDIR)$(INCLUDEDIR)
@@ -69,18 +93,20 @@ install-lib: lib
 	ln -sf $(SONAME) $(to_lib)/libzcrp.so
 	$(INSTALL) -m 644 $(OUT)/zcrp.pc $(to_lib)/pkgconfig/
 	$(INSTALL) -m 644 $(filter %.cmake,$(FOR_BUILDS)) $(to_lib)/cmake/zcrp/
+	$(INSTALL) -d $(to_man3)
+	$(INSTALL) -m 644 $(API_MANUALS) $(to_man3)/
+	@for f in $(functions); do echo '.so man3/zcrp.3' >$(to_man3)/$$f.3 && chmod 644 $(to_man3)/$$f.3 || exit 1; done
 
 install: all install-lib
 	$(INSTALL) -d $(to_bin)
 	$(if $(PROGRAMS)$(SCRIPTS),$(INSTALL) -m 755 $(PROGRAMS) $(SCRIPTS) $(to_bin)/)
 	$(foreach c,$(completions),$(INSTALL) -D -m 644 tools/completion/zcrp.bash $c &&) :
 	$(foreach m,$(MANUALS),$(INSTALL) -D -m 644 $m $(call manual,$m) &&) :
-	@for f in $(functions); do echo '.so man3/zcrp.3' >$(to_man3)/$$f.3 && chmod 644 $(to_man3)/$$f.3 || exit 1; done
 
 uninstall:
 	rm -f $(to_include)/zcrp.h $(to_include)/zcrp.hpp $(to_lib)/cmake/zcrp/zcrp-config*.cmake $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* $(to_lib)/pkgconfig/zcrp.pc \
 		$(patsubst $(PRODUCTS)/%,$(to_bin)/%,$(PROGRAMS) $(SCRIPTS)) \
-		$(completions) $(foreach m,$(MANUALS),$(call manual,$m)) $(functions:%=$(to_man3)/%.3)
+		$(completions) $(foreach m,$(MANUALS) $(API_MANUALS),$(call manual,$m)) $(functions:%=$(to_man3)/%.3)
 	@for folder in cmake/zcrp cmake pkgconfig; do rmdir $(to_lib)/$$folder 2>/dev/null || :; done
 
 # ---- packages of Debian, of the last commit (debian/), or of the tree where that is all there is
