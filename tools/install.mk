@@ -1,43 +1,4 @@
-# Installing. Included by the Makefile. What a path has of PREFIX becomes ${prefix} in zcrp.pc, so that
-# pkg-config can move it. find_package(zcrp) of CMake finds the targets zcrp::zcrp and zcrp::static.
-
-define text_zcrp.pc
-prefix=$(PREFIX)
-libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)
-includedir=$(INCLUDEDIR:$(PREFIX)/%=$${prefix}/%)
-
-Name: zcrp
-Description: Zero-copying, block-acknowledging, receiver-initiated messages over UDP
-Version: $(VERSION)
-Libs: -L$${libdir} -lzcrp
-Libs.private: -pthread $(LIBRARIES)
-Cflags: -I$${includedir}
-endef
-
-define text_zcrp-config.cmake
-if(NOT TARGET zcrp::zcrp)
-  add_library(zcrp::zcrp SHARED IMPORTED)
-  set_target_properties(zcrp::zcrp PROPERTIES
-    IMPORTED_LOCATION "$(LIBDIR)/libzcrp.so.$(VERSION)" IMPORTED_SONAME "$(SONAME)"
-    INTERFACE_INCLUDE_DIRECTORIES "$(INCLUDEDIR)")
-  add_library(zcrp::static STATIC IMPORTED)
-  set_target_properties(zcrp::static PROPERTIES
-    IMPORTED_LOCATION "$(LIBDIR)/libzcrp.a" INTERFACE_INCLUDE_DIRECTORIES "$(INCLUDEDIR)"
-    INTERFACE_LINK_LIBRARIES "$(strip -pthread $(LIBRARIES))")
-endif()
-endef
-
-# A version that was asked for has to have this one's soname.
-define text_zcrp-config-version.cmake
-set(PACKAGE_VERSION "$(VERSION)")
-if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION AND
-   PACKAGE_FIND_VERSION MATCHES "^$(subst .,[.],$(SOVERSION))([.]|$$)")
-  set(PACKAGE_VERSION_COMPATIBLE TRUE)
-  if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
-    set(PACKAGE_VERSION_EXACT TRUE)
-  endif()
-endif()
-endef
+# Installing. Included by the Makefile. find_package(zcrp) of CMake finds the targets zcrp::zcrp and zcrp::static.
 
 INSTALL ?= install
 MANUALS := $(wildcard docs/*.[137] docs/*/*.[137])
@@ -53,10 +14,17 @@ paren := (
 functions = $(sort $(patsubst %_sized,%,$(shell sed -n 's/^\(ZCRP_PUBLIC .*[ *]\)\{0,1\}\(zcrp_[a-z0-9_]*\)$(paren).*/\2/p' include/zcrp.h)))
 to_man3 = $(DESTDIR)$(MANDIR)/man3
 
-# The first build makes them, so that they belong to its user; root's `make install` only writes them anew.
+# What a path has of PREFIX becomes ${prefix} in zcrp.pc, so that pkg-config can move it.
+PC_LIBDIR = $(LIBDIR:$(PREFIX)/%=$${prefix}/%)
+PC_INCLUDEDIR = $(INCLUDEDIR:$(PREFIX)/%=$${prefix}/%)
+LINKED = -pthread $(LIBRARIES)
+values = PREFIX LIBDIR INCLUDEDIR PC_LIBDIR PC_INCLUDEDIR VERSION SOVERSION LINKED
+
+# Meson fills in the same files. The first build makes them, so that they belong to its user; root's `make install` only
+# writes them anew.
 FOR_BUILDS := $(addprefix $(OUT)/,zcrp.pc zcrp-config.cmake zcrp-config-version.cmake)
-$(FOR_BUILDS): $(OUT)/flags FORCE
-	$(file >$@,$(text_$(@F)))@:
+$(FOR_BUILDS): $(OUT)/%: tools/install/%.in $(OUT)/flags FORCE
+	@sed $(foreach v,$(values),-e 's|@$v@|$(strip $($v))|') $< >$@
 all lib: $(FOR_BUILDS)
 
 # The library alone, as `make lib` builds it; and all.
