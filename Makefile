@@ -169,6 +169,7 @@ LEFT_OUT += $(if $(GNUTLS),src/keys/none.c,$(filter-out src/keys/none.c,$(wildca
 LEFT_OUT += $(if $(ARGP),,tools/common/arguments.c tests/unit/common/arguments_test.c)
 objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
 
+# meson.build has these patterns, too.
 LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)
 # Its objects can be linked as they are, too: its own tests are.
 $(if $(LTO),$(LIBRARY)): private COMPILE += $(LTO) -ffat-lto-objects
