@@ -68,7 +68,7 @@ OUT := build/$(VARIANT)
 # `make install` takes over what the last build was made with, whoever calls it and in whatever environment, so that
 # it installs what was built. If it is given one of these variables with another value, it begins anew.
 CHOSEN := AR CC CFLAGS CPPFLAGS KEYS LD LDFLAGS OBJCOPY PEERS PKG_CONFIG WERROR
-FOUND := ARGP GNUTLS IPSEC_MB ISAL LTO SODIUM WIDE XXHASH
+FOUND := ARGP GNUTLS IPSEC_MB ISAL LTO MODULES SODIUM WIDE XXHASH
 hash := \#
 define newline
 
@@ -154,12 +154,20 @@ XXHASH := $(call found,XXHASH,$(PKG_CONFIG) --libs libxxhash 2>/dev/null)
 # What the library is linked with, beside the system's own.
 SODIUM := $(call found,SODIUM,$(PKG_CONFIG) --libs libsodium 2>/dev/null || echo -lsodium)
 LIBRARIES := $(SODIUM) $(ISAL) $(GNUTLS) $(IPSEC_MB)
+# Those that zcrp.pc may leave to pkg-config: what pkg-config says of them for static linking can be linked here. The
+# gnutls.pc of Debian 12 names libunistring, which no package brings that Debian's libgnutls28-dev depends on.
+MODULES := $(call found,MODULES,to=$$(mktemp) && for module in libsodium libisal gnutls; do \
+	flags=$$($(PKG_CONFIG) --static --libs $$module) && echo 'int main(void) { return 0; }' | \
+	$(CC) $(CFLAGS) -x c - -o $$to $(LDFLAGS) $$flags && echo $$module; done 2>/dev/null; rm -f $$to)
 
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wswitch-enum -Wvla
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE $(WIDE) -Isrc -Iinclude -Itools -fPIC -fvisibility=hidden -pthread \
 	$(WARNINGS) $(WERROR) $(if $(ISAL),-DZCRP_ISAL) $(if $(GNUTLS),-DZCRP_KEYS) \
 	$(if $(IPSEC_MB),-DZCRP_IPSEC_MB) $(CPPFLAGS) $(CFLAGS) $(flags_$(VARIANT))
+# Two builds in two folders have the same bytes (tools/reproducible), because debug information does not name this folder.
+# In reports of sanitizers and of gcov it does.
+ANYWHERE := $(if $(flags_$(VARIANT)),,'-ffile-prefix-map=$(CURDIR)=.')
 LINK = $(CC) -pthread $(if $(LTO),-fno-lto) $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
 
 # ---- what there is
@@ -167,11 +175,15 @@ LINK = $(CC) -pthread $(if $(LTO),-fno-lto) $(CFLAGS) $(flags_$(VARIANT)) $(LDFL
 include tools/peers.mk
 LEFT_OUT += $(if $(GNUTLS),src/keys/none.c,$(filter-out src/keys/none.c,$(wildcard src/keys/*.c)))
 LEFT_OUT += $(if $(ARGP),,tools/common/arguments.c tests/unit/common/arguments_test.c)
-objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(wildcard $(1))))
+# Sorted, because wildcard sorts by the user's locale, and what is linked lies in this order.
+objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(foreach p,$(1),$(sort $(wildcard $p)))))
 
+# meson.build has these patterns, too.
 LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)
-# Its objects can be linked as they are, too: its own tests are.
-$(if $(LTO),$(LIBRARY)): private COMPILE += $(LTO) -ffat-lto-objects
+# Its objects can be linked as they are, too: its own tests are. The assembler then writes this folder into the program
+# (gcc 12, whatever it is told), so the object that zcrp-top shares is compiled alone.
+BOARD_FILE := $(OBJ)/src/statsfile/board_file.o
+$(if $(LTO),$(filter-out $(BOARD_FILE),$(LIBRARY))): private COMPILE += $(LTO) -ffat-lto-objects
 COMMON := $(call objects,tools/common/*.c)
 CODE := $(wildcard include/*.h include/*.hpp examples/*.c python/native/*.[ch] \
 	$(foreach d,src tests tools,$(foreach e,h c cpp,$d/*/*.$e $d/*/*/*.$e)))
@@ -209,7 +221,7 @@ $(OUT)/flags: FORCE
 
 $(OBJ)/%.o: %.c $(OUT)/flags
 	@mkdir -p $(@D)
-	$(call say,cc)$(COMPILE) -MMD -MP -c -o $@ $<
+	$(call say,cc)$(COMPILE) $(ANYWHERE) -MMD -MP -c -o $@ $<
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 
@@ -222,14 +234,14 @@ $(INTERNAL): $(LIBRARY)
 # collide with theirs: clang's address sanitizer makes some.
 WHOLE := $(OUT)/whole.o
 $(WHOLE): $(LIBRARY)
-	$(call say,ld)$(if $(LTO),$(COMPILE) $(LTO) -r -flinker-output=nolto-rel,$(LD) -r --force-group-allocation) -o $@ $^
+	$(call say,ld)$(if $(LTO),$(COMPILE) $(ANYWHERE) $(LTO) -r -flinker-output=nolto-rel,$(LD) -r --force-group-allocation) -o $@ $^
 
 # Neither can its hidden names. On 32-bit x86 they collide in the shared library, too: with those of libgcc.
 ALONE := $(OUT)/zcrp.o
 $(ALONE): $(WHOLE)
 	$(call say,objcopy)$(OBJCOPY) --localize-hidden $< $@
 $(STATIC): $(ALONE)
-	$(call say,ar)rm -f $@ && $(AR) rcs $@ $<
+	$(call say,ar)rm -f $@ && $(AR) rcsD $@ $<
 
 # Complete by itself; only a sanitizer's runtime is the program's.
 defs = $(if $(flags_$(VARIANT)),,-Wl$(comma)-z$(comma)defs)
@@ -241,7 +253,6 @@ $(SHARED): $(ALONE) src/zcrp.map
 		ln -sf $(@F).$(VERSION) $(@D)/$(SONAME) && ln -sf $(SONAME) $@
 
 # zcrp-top reads files of the library's, and shares what both know of them.
-BOARD_FILE := $(OBJ)/src/statsfile/board_file.o
 $(PRODUCTS)/zcrp-top: $(BOARD_FILE)
 
 # A program is a folder of tools/ with a main.c.
@@ -252,11 +263,8 @@ $(PROGRAMS): $(PRODUCTS)/%: $$(call objects,tools/$$*/*.c tools/$$*/*/*.c) $(COM
 $(PRODUCTS)/zcrp-cp: LDLIBS += $(XXHASH)
 
 # Or one with a __main__.py: its modules become one file that python3 runs.
-$(SCRIPTS): $(PRODUCTS)/%: $(wildcard tools/*/*.py) $(OUT)/flags
-	$(call say,zip)rm -rf $(OUT)/modules/$* && mkdir -p $(OUT)/modules/$* && cp tools/$*/*.py tools/common/*.py \
-		$(OUT)/modules/$* && \
-		sed -i 's/@VERSION@/$(VERSION)/' $(OUT)/modules/$*/*.py && \
-		python3 -m zipapp -p '/usr/bin/env python3' -o $@ $(OUT)/modules/$*
+$(SCRIPTS): $(PRODUCTS)/%: $(wildcard tools/*/*.py) tools/bundle $(OUT)/flags
+	$(call say,zip)tools/bundle $@ $(VERSION) $(wildcard tools/$*/*.py tools/common/*.py)
 
 # An example is one file, which a user can compile alone.
 EXAMPLES := $(patsubst %.c,$(PRODUCTS)/%,$(wildcard examples/*.c))

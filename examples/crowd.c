@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* An event loop with 100 peers: one thread and one queue, at either end. The server sends each
  * message back. The client has 100 connections to it, and asks 100 questions over each of them.
  * Port 0 takes any free port, which the server tells on standard error.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Connections: a server that sends each message back, and a client that asks it. The server serves
  * one peer after the other; port 0 takes any free port, which it tells on standard error.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Computes while messages are under way, with the paper's API. Each end has several buffers: while
  * it computes in one of them, the library's threads send or receive the others.
  *

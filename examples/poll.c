@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Keeps many messages in flight and waits for them in a poll loop. Both ends run the same loop:
  *
  *     ./poll receive 127.0.0.1 7000

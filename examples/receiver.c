@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Receives what sender.c sends and writes it to standard output. Port 0 takes any free port; the
  * program tells which on standard error.
  *

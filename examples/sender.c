@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sends its standard input to receiver.c, in messages of up to 1 MiB. A message of 0 bytes ends the
  * stream. Start the receiver first:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Sends its standard input to receiver.c, as sender.c does, and records each datagram that crosses
  * its socket in a capture file (pcap) for Wireshark and tshark. The library shows the datagrams to
  * a tap, so no rights are needed.

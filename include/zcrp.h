@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* libzcrp: ZCRP, the zero-copying, block-acknowledging, receiver-initiated message protocol
  * (Aalborg 1998), over UDP, shared memory, and AAL5. It adds no copy to the kernel's own.
  *

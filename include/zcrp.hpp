@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* libzcrp for C++17: the calls of zcrp.h with owners, spans and exceptions. Header only; it links
  * with the C library and needs no other.
  *

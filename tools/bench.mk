@@ -43,7 +43,7 @@ $(BARE): $(bare_objects) $(COMMON) $(STATIC)
 	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES)
 # What it is made of, for its unit tests.
 $(OUT)/zcrp-bench.a: $(filter-out %/main.o,$(bare_objects))
-	$(call say,ar)rm -f $@ && ar rcs $@ $^
+	$(call say,ar)rm -f $@ && $(AR) rcs $@ $^
 run: $(if $(filter e2e,$(SUITES)),$(BARE))
 
 # All peers that are there, side by side; rewrites their table in docs/lab/tables.md.

@@ -1,46 +1,22 @@
-# Installing. Included by the Makefile. What a path has of PREFIX becomes ${prefix} in zcrp.pc, so that
-# pkg-config can move it. find_package(zcrp) of CMake finds the targets zcrp::zcrp and zcrp::static.
+# Installing. Included by the Makefile. find_package(zcrp) of CMake finds the targets zcrp::zcrp and zcrp::static, wherever
+# the installed tree lies.
 
-define text_zcrp.pc
-prefix=$(PREFIX)
-libdir=$(LIBDIR:$(PREFIX)/%=$${prefix}/%)
-includedir=$(INCLUDEDIR:$(PREFIX)/%=$${prefix}/%)
+# What a program that is linked statically needs: what pkg-config knows by name, and the rest.
+module_SODIUM := libsodium
+module_ISAL := libisal
+module_GNUTLS := gnutls
+REQUIRES = $(foreach v,SODIUM ISAL GNUTLS,$(if $($v),$(filter $(module_$v),$(MODULES))))
+LIBS_PRIVATE = -pthread $(foreach v,SODIUM ISAL GNUTLS IPSEC_MB,$(if $(filter $(module_$v),$(MODULES)),,$($v)))
 
-Name: zcrp
-Description: Zero-copying, block-acknowledging, receiver-initiated messages over UDP
-Version: $(VERSION)
-Libs: -L$${libdir} -lzcrp
-Libs.private: -pthread $(LIBRARIES)
-Cflags: -I$${includedir}
-endef
-
-define text_zcrp-config.cmake
-if(NOT TARGET zcrp::zcrp)
-  add_library(zcrp::zcrp SHARED IMPORTED)
-  set_target_properties(zcrp::zcrp PROPERTIES
-    IMPORTED_LOCATION "$(LIBDIR)/libzcrp.so.$(VERSION)" IMPORTED_SONAME "$(SONAME)"
-    INTERFACE_INCLUDE_DIRECTORIES "$(INCLUDEDIR)")
-  add_library(zcrp::static STATIC IMPORTED)
-  set_target_properties(zcrp::static PROPERTIES
-    IMPORTED_LOCATION "$(LIBDIR)/libzcrp.a" INTERFACE_INCLUDE_DIRECTORIES "$(INCLUDEDIR)"
-    INTERFACE_LINK_LIBRARIES "$(strip -pthread $(LIBRARIES))")
-endif()
-endef
-
-# A version that was asked for has to have this one's soname.
-define text_zcrp-config-version.cmake
-set(PACKAGE_VERSION "$(VERSION)")
-if(PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION AND
-   PACKAGE_FIND_VERSION MATCHES "^$(subst .,[.],$(SOVERSION))([.]|$$)")
-  set(PACKAGE_VERSION_COMPATIBLE TRUE)
-  if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
-    set(PACKAGE_VERSION_EXACT TRUE)
-  endif()
-endif()
-endef
+# The headers' folder: from LIBDIR, or absolute if one of both is not below PREFIX.
+space := $() $()
+are_below = $(and $(filter $(PREFIX)/%,$(LIBDIR)),$(filter $(PREFIX)/%,$(INCLUDEDIR)))
+up = $(subst $(space),/,$(patsubst %,..,$(subst /, ,$(LIBDIR:$(PREFIX)/%=%))))
+HEADERS = $(if $(are_below),$${_zcrp_lib}/$(up)/$(INCLUDEDIR:$(PREFIX)/%=%),$(INCLUDEDIR))
 
 INSTALL ?= install
-MANUALS := $(wildcard docs/*.[137] docs/*/*.[137])
+MANUALS := $(wildcard docs/*.[17])
+API_MANUALS := $(wildcard docs/*.3)
 to_bin = $(DESTDIR)$(BINDIR)
 to_lib = $(DESTDIR)$(LIBDIR)
 to_include = $(DESTDIR)$(INCLUDEDIR)
@@ -53,10 +29,17 @@ paren := (
 functions = $(sort $(patsubst %_sized,%,$(shell sed -n 's/^\(ZCRP_PUBLIC .*[ *]\)\{0,1\}\(zcrp_[a-z0-9_]*\)$(paren).*/\2/p' include/zcrp.h)))
 to_man3 = $(DESTDIR)$(MANDIR)/man3
 
-# The first build makes them, so that they belong to its user; root's `make install` only writes them anew.
+# What a path has of PREFIX becomes ${prefix} in zcrp.pc, so that pkg-config can move it.
+PC_LIBDIR = $(LIBDIR:$(PREFIX)/%=$${prefix}/%)
+PC_INCLUDEDIR = $(INCLUDEDIR:$(PREFIX)/%=$${prefix}/%)
+LINKED = -pthread $(LIBRARIES)
+values = PREFIX LIBDIR INCLUDEDIR PC_LIBDIR PC_INCLUDEDIR VERSION SOVERSION REQUIRES LIBS_PRIVATE LINKED HEADERS
+
+# Meson fills in the same files. The first build makes them, so that they belong to its user; root's `make install` only
+# writes them anew.
 FOR_BUILDS := $(addprefix $(OUT)/,zcrp.pc zcrp-config.cmake zcrp-config-version.cmake)
-$(FOR_BUILDS): $(OUT)/flags FORCE
-	$(file >$@,$(text_$(@F)))@:
+$(FOR_BUILDS): $(OUT)/%: tools/install/%.in $(OUT)/flags FORCE
+	@sed $(foreach v,$(values),-e 's|@$v@|$(strip $($v))|') $< >$@
 all lib: $(FOR_BUILDS)
 
 # The library alone, as `make lib` builds it; and all.
@@ -69,18 +52,20 @@ install-lib: lib
 	ln -sf $(SONAME) $(to_lib)/libzcrp.so
 	$(INSTALL) -m 644 $(OUT)/zcrp.pc $(to_lib)/pkgconfig/
 	$(INSTALL) -m 644 $(filter %.cmake,$(FOR_BUILDS)) $(to_lib)/cmake/zcrp/
+	$(INSTALL) -d $(to_man3)
+	$(INSTALL) -m 644 $(API_MANUALS) $(to_man3)/
+	@for f in $(functions); do echo '.so man3/zcrp.3' >$(to_man3)/$$f.3 && chmod 644 $(to_man3)/$$f.3 || exit 1; done
 
 install: all install-lib
 	$(INSTALL) -d $(to_bin)
 	$(if $(PROGRAMS)$(SCRIPTS),$(INSTALL) -m 755 $(PROGRAMS) $(SCRIPTS) $(to_bin)/)
 	$(foreach c,$(completions),$(INSTALL) -D -m 644 tools/completion/zcrp.bash $c &&) :
 	$(foreach m,$(MANUALS),$(INSTALL) -D -m 644 $m $(call manual,$m) &&) :
-	@for f in $(functions); do echo '.so man3/zcrp.3' >$(to_man3)/$$f.3 && chmod 644 $(to_man3)/$$f.3 || exit 1; done
 
 uninstall:
 	rm -f $(to_include)/zcrp.h $(to_include)/zcrp.hpp $(to_lib)/cmake/zcrp/zcrp-config*.cmake $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* $(to_lib)/pkgconfig/zcrp.pc \
 		$(patsubst $(PRODUCTS)/%,$(to_bin)/%,$(PROGRAMS) $(SCRIPTS)) \
-		$(completions) $(foreach m,$(MANUALS),$(call manual,$m)) $(functions:%=$(to_man3)/%.3)
+		$(completions) $(foreach m,$(MANUALS) $(API_MANUALS),$(call manual,$m)) $(functions:%=$(to_man3)/%.3)
 	@for folder in cmake/zcrp cmake pkgconfig; do rmdir $(to_lib)/$$folder 2>/dev/null || :; done
 
 # ---- packages of Debian, of the last commit (debian/), or of the tree where that is all there is

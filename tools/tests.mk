@@ -212,6 +212,8 @@ check-all:
 	+@$(parallel) wheel-check TALLY=$(TOTAL) $(or_failure)
 	@ZCRP_STRESS_SECONDS=60 tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) \
 		asan:e2e/stress tsan:e2e/stress 'model/large:alone=tests/model/run --large' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
+		'checks/reproducible:alone=tools/reproducible' \
+		'checks/meson:alone=tools/meson-check' \
 		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm' \
 		'fresh/packages-trixie:alone=tools/fresh trixie "$(packages_check)"' \
 		'fresh/packages-bookworm:alone=tools/fresh bookworm "$(packages_check)"'

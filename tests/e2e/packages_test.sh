@@ -1,6 +1,6 @@
 #!/bin/sh
-# The packages of Debian are built from the last commit, lintian finds nothing, and what is in them works
-# from where it was unpacked.
+# The packages of Debian are built from the last commit, the library's also alone, lintian finds nothing, and what is in
+# them works from where it was unpacked.
 # load: busy
 # stage: check-all
 set -u
@@ -10,8 +10,11 @@ set -u
 command -v dpkg-buildpackage >/dev/null && command -v lintian >/dev/null ||
     { echo "sh tools/setup packages"; exit 77; }
 
+check "the library's alone are built" env DEB_BUILD_PROFILES="pkg.libzcrp.library-only nocheck" DEB_BUILD_OPTIONS=nocheck \
+    make --no-print-directory packages
+check "there are two" test "$(ls build/packages/*.deb | grep -cv dbgsym)" = 2
 check "they are built" make --no-print-directory packages
-check "lintian" lintian --allow-root --fail-on error,warning build/packages/*.changes
+check "lintian" lintian --allow-root --pedantic --fail-on error,warning,pedantic build/packages/*.changes
 for package in libzcrp0.3 libzcrp-dev zcrp-tools python3-zcrp; do
     check "$package unpacks" dpkg-deb -x build/packages/${package}_*.deb "$place/root"
 done

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Completion in bash for all programs of libzcrp: options as --help prints them, hosts where a program takes
 # some, else files. `make install` puts it under each program's name; or read it with `.`.
 _zcrp() {

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Shows ZCRP in Wireshark and tshark, over UDP and over AAL5: docs/wireshark.md.
 --
 --     udp.port, heuristic ---------------> bundle --> datagram     one, or several that GSO joined

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The cryptography that zcrp.lua needs to open what is sealed: SHA-256, HMAC, HKDF-Expand-Label,
 -- AES-128-GCM and ChaCha20-Poly1305. Plain Lua, 5.2 to 5.4, because Wireshark 4.0 offers none of it.
 -- Keys, texts and results are strings of bytes. It only opens, for eyes that have the keys: nothing

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Opens what is sealed, for zcrp.lua, with a key log: a file of secrets that zcrp_keys_log has
 -- written (the format of SSLKEYLOGFILE). After docs/protocol.md, "Which key is for what".
 --
