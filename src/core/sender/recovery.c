@@ -59,6 +59,13 @@ void recovery_begin(struct recovery *r)
 
 /* ---- sending ---- */
 
+bool recovery_is_rest(const struct recovery *r, const struct fragment *head)
+{
+    const struct transit_unit *unit = units_in_transit_at(&r->in_transit, r->in_transit.base);
+    return r->in_transit.units == 1 && unit->message == head->message &&
+           unit->is_void == head->is_void && unit->offset + unit->length == head->offset;
+}
+
 uint64_t recovery_put(struct recovery *r, instant now, const struct fragment *head, uint32_t count,
                       bool is_cut)
 {

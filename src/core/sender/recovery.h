@@ -21,9 +21,10 @@
  *
  * I1  a message's unit is cut, in transit, out as a whole or to be repeated exactly once at any
  *     time.
- * I2  repeats of data + units in transit <= capacity of the ring in transit, or one more when units
- *     were made smaller; notices of refused messages, and messages that came back as a whole, are
- *     beside, one a message of each. (CHECKed: the queue's own size.)
+ * I2  repeats of data + units in transit <= capacity of the ring in transit, or one more while a
+ *     part of a repeat is alone in transit, cut because units were made smaller; notices of refused
+ *     messages, and messages that came back as a whole, are beside, one a message of each.
+ *     (CHECKed: the queue's own size.)
  * I3  the invariants of the parts.
  * I4  newest <= the next number to be sent. */
 #ifndef ZCRP_CORE_RECOVERY_H
@@ -90,16 +91,21 @@ static inline bool recovery_head(struct recovery *r, uint32_t max, struct fragme
     return units_to_send_head(&r->to_send, max, head);
 }
 
+/* Is one unit in transit, a part that was cut off the repeat whose rest is the head? */
+bool recovery_is_rest(const struct recovery *r, const struct fragment *head);
+
 /* How many units like the head have a place in transit, and one to come back to should they be
  * lost. A repeat leaves its own. A part of one, that was cut when units were larger, does not; but
- * if it is alone in transit it can be joined again. */
+ * if it is alone in transit it can be joined again, as long as the rest of it waits. */
 static inline uint64_t recovery_room(const struct recovery *r, const struct fragment *head)
 {
     uint64_t used = (uint64_t)r->to_send.count + r->in_transit.units;
     uint64_t room = used < r->in_transit.capacity ? r->in_transit.capacity - used : 0;
     bool is_back =
         head->is_repeat && (r->in_transit.units == 0 || !units_to_send_is_part(&r->to_send, head));
-    return lesser(is_back ? 1 : room, units_in_transit_room(&r->in_transit));
+    if (is_back)
+        room = used > r->in_transit.capacity && recovery_is_rest(r, head) ? 0 : 1;
+    return lesser(room, units_in_transit_room(&r->in_transit));
 }
 
 /* Moves the first `count` units of the head's row into transit. Returns the first one's sequence

@@ -44,17 +44,23 @@ static struct message_out *add(uint32_t units)
     return messages_out_add(&messages, NULL, buffer, (uint64_t)units * DATA);
 }
 
-/* Sends up to `units`, as far as there is something to send, and returns how many. */
-static uint32_t send(instant now, uint32_t units)
+/* Sends up to `units` of at most `most` bytes, as far as there is something to send, and returns
+ * how many. */
+static uint32_t send_cut(instant now, uint32_t units, uint32_t most)
 {
     struct fragment head;
     uint32_t sent = 0;
-    while (sent < units && recovery_head(&r, DATA, &head) && recovery_room(&r, &head) > 0) {
+    while (sent < units && recovery_head(&r, most, &head) && recovery_room(&r, &head) > 0) {
         recovery_put(&r, now, &head, 1, false);
         sent++;
     }
     recovery_check(&r);
     return sent;
+}
+
+static uint32_t send(instant now, uint32_t units)
+{
+    return send_cut(now, units, DATA);
 }
 
 /* The units [first, last) have arrived; returns how many of them were in transit. */
@@ -168,6 +174,33 @@ TEST(repeat__the_oldest)
     ck_assert(!recovery_repeat(&r, &seq, &data));
     ck_assert_uint_eq(r.in_transit.units, 0);
     ck_assert_uint_eq(r.given_up.count, 2);
+}
+
+/* A peer makes units smaller, and lets each be lost: what is cut is joined again, or waits. No two
+ * units that follow on each other in the message do so in the queue. */
+TEST(parts__do_not_fill_the_queue)
+{
+    static const uint8_t buffer[1];
+    uint64_t size = (uint64_t)UNITS * 4 * DATA;
+    uint32_t data;
+    messages_out_announce(&messages, 0, size);
+    messages_out_add(&messages, NULL, buffer, size);
+    ck_assert_uint_eq(send_cut(0, UNITS, 4 * DATA), UNITS);
+    for (uint64_t seq = 0; seq < UNITS; seq++) /* each other one; the loop below, the rest */
+        ck_assert(recovery_repeat(&r, &seq, &data));
+    for (uint32_t max = 4 * DATA; max >= GRAIN; max /= 2)
+        for (uint32_t i = 0; i < 2 * UNITS; i++) {
+            uint64_t seq = r.in_transit.base;
+            while (recovery_repeat(&r, &seq, &data))
+                continue;
+            ck_assert_uint_eq(r.to_send.count, UNITS);
+            ck_assert_uint_gt(send_cut(0, 2, max), 0);
+        }
+    while (r.to_send.count + r.in_transit.units > 0) {
+        acknowledge(r.in_transit.base, r.in_transit.next);
+        send_cut(0, UNITS, GRAIN);
+    }
+    ck_assert_ptr_null(messages_out_find_for(&messages, 0, false));
 }
 
 TEST(put_back__is_no_loss)
