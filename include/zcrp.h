@@ -608,8 +608,9 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_send_copy(struct zcrp_entity *sender, const v
                                              size_t size);
 
 /* A message over memory that the caller has: an array, a mapped file, a slice of something larger.
- * The library never writes beyond `size` bytes. The memory must outlive the message. NULL: no
- * memory, or `buffer` NULL with size > 0.
+ * The library never writes beyond `size` bytes. The memory must outlive the message. Two messages
+ * that are received into the same memory at once leave any of their bytes there. NULL: no memory,
+ * or `buffer` NULL with size > 0.
  *
  * If the kernel cannot read or write the memory, the message fails with ZCRP_ERROR_FAULT, and the
  * peer's message with _FAULT (of a sender's memory) or _PEER_CANCELLED (of a receiver's). Where the

@@ -26,6 +26,10 @@
  *     in place already.
  * I5  sources of moves do not overlap each other: the caller asks for no byte twice.
  *
+ * If the user receives two messages into the same memory, I1, I4 and I5 do not hold. Then that
+ * memory has any of their bytes, and all other memory the right ones: what is stashed is never more
+ * than what was received.
+ *
  * Order of calls: begin; {offer..., seal} for each opening; the channel receives; next for each
  * segment, and a move for each that landed elsewhere; move_all. */
 #ifndef ZCRP_CORE_LANDING_H

@@ -128,6 +128,30 @@ TEST(next__of_the_largest_datagram_when_spill_is_used_up)
     ck_assert(!landing_next(&landing, &walk, &s));
 }
 
+/* Two messages of the user's have the same memory, and both datagrams land there. The two moves out
+ * of it bring what lies there now, and touch nothing else. */
+TEST(move_all__out_of_the_same_memory)
+{
+    static const uint8_t zeros[USER_BYTES];
+    struct landing_walk walk = {0};
+    struct segment s;
+
+    ck_assert(landing_offer(&landing, user, UNIT));
+    ck_assert(landing_offer(&landing, user, UNIT));
+    ck_assert(landing_seal(&landing));
+    scatter(&landing, arrived, 2 * SIZE, SIZE);
+    for (int i = 0; i < 2; i++) {
+        ck_assert(landing_next(&landing, &walk, &s));
+        ck_assert_uint_eq(landing_move(&landing, &s, 0, UNIT, user + 200 + 200 * i), UNIT);
+    }
+    landing_move_all(&landing);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_mem_eq(user + 200 * i, arrived + SIZE, UNIT);
+        ck_assert_mem_eq(user + 200 * i + UNIT, zeros, UNIT);
+    }
+    landing_begin(&landing);
+}
+
 TEST(landing_offer_row__as_one_after_the_other, .rows = 2)
 {
     static struct landing row, single;

@@ -89,3 +89,49 @@ TEST(unit__without_room_for_a_move_comes_again)
     ck_assert_uint_eq(receiver_counters(rig.r)->units, MANY);
     expect_messages(1 + LANDING_MOVES / UNITS, 1 + MANY / UNITS);
 }
+
+/* As receiver_rig_land, where pieces of the plan overlap. */
+static void land_unchecked(void)
+{
+    receiver_rig_plan();
+    scatter(&rig.landing, rig.wire, rig.bytes, rig.segment);
+    rig.bytes = 0;
+    receiver_landed(rig.r, rig.now, &rig.landing);
+    receiver_check(rig.r);
+}
+
+/* The user has posted one buffer twice, and units of both messages change places. Both end, with
+ * any of their bytes, and nothing else is written. */
+TEST(post__of_the_same_memory)
+{
+    enum { SIZE = 3 * RIG_DATA };
+    static const uint8_t zeros[RIG_BUFFER];
+    uint64_t number;
+
+    receiver_rig_fini();
+    receiver_rig_init();
+    receiver_rig_bind("request");
+    for (int i = 0; i < 2; i++)
+        ck_assert(receiver_post(rig.r, rig.now, NULL, rig.buffer[1], SIZE, &number));
+    for (uint32_t i = 0; i < 2; i++) {
+        struct unit_trailer first = receiver_rig_unit(3 * i, i, 0);
+        struct unit_trailer middle = receiver_rig_unit(3 * i + 1, i, RIG_DATA);
+        struct unit_trailer last = receiver_rig_last(3 * i + 2, i, 2 * RIG_DATA, RIG_DATA);
+        receiver_rig_put_unit(&first);
+        if (i == 0)
+            land_unchecked();
+        receiver_rig_put_unit(&last);
+        receiver_rig_put_unit(&middle);
+    }
+    land_unchecked();
+    ck_assert_ptr_eq(rig.landing.iov[0].iov_base, rig.landing.iov[6].iov_base);
+    for (int i = 0; i < 2; i++) {
+        struct event event;
+        ck_assert(receiver_event(rig.r, &event));
+        ck_assert_int_eq(event.outcome, OUTCOME_OK);
+        ck_assert_uint_eq(event.length, SIZE);
+    }
+    ck_assert_mem_eq(rig.buffer[0], zeros, RIG_BUFFER);
+    ck_assert_mem_eq(rig.buffer[1] + SIZE, zeros, RIG_BUFFER - SIZE);
+    ck_assert_mem_eq(rig.buffer[2], zeros, RIG_BUFFER);
+}
