@@ -265,15 +265,21 @@ static bool is_within_staging(const struct ring_whole *whole)
     return whole->at <= SHM_STAGING && whole->bytes <= SHM_STAGING - whole->at;
 }
 
-/* The next. One that says that it lies elsewhere is passed, like other nonsense. */
-static bool find_whole(struct shm *n, struct ring_whole *whole)
+static bool look_whole(struct shm *n, struct ring_whole *whole)
 {
     struct ring_reader *r = &n->in->ring;
 
-    while (ring_look_whole(r, 0, whole) || (shm_has_notes(n) && ring_look_whole(r, 0, whole))) {
+    return ring_look_whole(r, 0, whole) || (shm_has_notes(n) && ring_look_whole(r, 0, whole));
+}
+
+/* The next. One that says that it lies elsewhere is passed, like other nonsense: one round at most
+ * (ring_skip). */
+static bool find_whole(struct shm *n, struct ring_whole *whole)
+{
+    for (uint32_t i = 0; i < RING_NOTES && look_whole(n, whole); i++) {
         if (is_within_staging(whole))
             return true;
-        (void)ring_finish(r, RING_DONE);
+        (void)ring_finish(&n->in->ring, RING_DONE);
     }
     return false;
 }
