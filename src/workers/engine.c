@@ -155,7 +155,8 @@ void engine_arrive(struct engine_member *m)
 }
 
 /* Does what `arrive` wants next. A nap is taken also if somebody has armed the socket meanwhile:
- * see engine.h. Within the mutex. */
+ * see engine.h. One that is over already ends now: other members have their turns first. Within the
+ * mutex. */
 static void follow(struct engine_member *m, instant next)
 {
     if (next == ENGINE_ARM || m->was_armed)
@@ -163,7 +164,7 @@ static void follow(struct engine_member *m, instant next)
     else
         disarm(m, WATCH_IN, EPOLLIN);
     if (next != ENGINE_ARM && next != ENGINE_LEAVE_BE)
-        nap_until(m, next, EPOLLIN);
+        nap_until(m, instant_later(next, clock_now()), EPOLLIN);
 }
 
 /* A turn of a member that is held. Within the mutex, which it leaves meanwhile. */

@@ -22,6 +22,7 @@ struct rig {
     _Atomic bool is_slow; /* a turn takes 20 ms */
     _Atomic bool is_held; /* a turn goes on */
     _Atomic bool is_in;   /* a turn runs */
+    _Atomic bool is_busy; /* it wants its turn again at once, each time */
     _Atomic bool arms;    /* the next one arms the socket, as another thread may meanwhile */
     struct rig *beside;   /* or has another member's peer watched: */
     int replaces;         /* by this descriptor */
@@ -51,6 +52,8 @@ static instant on_arrive(void *client)
         engine_watch_peer(&rig->beside->member, rig->replaces);
     rig->beside = NULL;
     turn(rig, &rig->arrivals);
+    if (atomic_load(&rig->is_busy))
+        return 0;
     return atomic_exchange(&rig->next, ENGINE_ARM);
 }
 
@@ -308,6 +311,24 @@ TEST(engine_arrive__within_a_turn_has_the_last_word, .rows = 2)
     atomic_store(&rig.is_held, false);
     ck_assert(reaches(&rig.arrivals, 2));
     leave(&rig);
+}
+
+TEST(engine_arrive__beside_one_that_is_always_busy)
+{
+    struct rig busy, rig;
+
+    join(&busy, ENGINE_RECEIVERS);
+    join(&rig, ENGINE_RECEIVERS);
+    atomic_store(&busy.is_busy, true);
+    engine_arrive(&busy.member);
+    engine_arm(&rig.member);
+    ck_assert(reaches(&busy.arrivals, 10));
+    send_one(&rig);
+    bool has_arrived = becomes(&rig.arrivals, 1);
+    atomic_store(&busy.is_busy, false);
+    leave(&rig);
+    leave(&busy);
+    ck_assert(has_arrived);
 }
 
 TEST(engine_arm__naps)
