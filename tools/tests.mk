@@ -128,6 +128,7 @@ tests_checks = 'checks/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY)
 	'checks/format=tools/format-check $(CODE)' \
 	'checks/words=tools/words --ranges' \
 	'checks/english=tools/english' 'checks/english-self-test=tools/english --self-test' \
+	'checks/listed=tools/checks-listed' 'checks/listed-self-test=tools/checks-listed --self-test' \
 	$(foreach c,gcc clang,'checks/header-c-$(c)=$(c) -std=c11 -x c $(header_flags)') \
 	$(foreach c,g++ clang++,'checks/header-c++-$(c)=$(c) -std=c++11 -x c++ $(header_flags)') \
 	'checks/codec=python3 tools/codec.py docs/vectors/datagrams.txt' \
