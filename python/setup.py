@@ -20,7 +20,7 @@ VENDOR = os.path.join(HERE, "vendor")
 IS_SDIST = os.path.exists(VENDOR)
 TOP = VENDOR if IS_SDIST else os.path.dirname(HERE)
 #: What an sdist has of the tree: patterns.
-VENDORED = ["LICENSE", "Makefile", "include/*", "src/**", "tools/*.mk"]
+VENDORED = ["LICENSE", "Makefile", "include/*", "src/**", "tools/*.mk", "tools/install/*"]
 
 if not os.path.exists(os.path.join(TOP, "include", "zcrp.h")):
     raise SystemExit("zcrp: the package is built from libzcrp's source tree (pip install ./python) or from an sdist")
