@@ -201,7 +201,7 @@ def bytes_of(text):
 
 
 def complaint(kind, fields, data):
-    """What is wrong with the codec, by one vector; or None."""
+    """The fault of the codec that one vector shows, or None."""
     try:
         d = decode(data, {ACK, NEGATIVE_ACK} if kind == ACK else {kind})
     except Rejected as verdict:

@@ -388,7 +388,7 @@ class Sender:
     # -- time (Time)
 
     def timers(self):
-        """What is due when: (time, what to do then)."""
+        """Pairs of a time and the method that is called then."""
         if self.state == "unpaired" and self.question:
             yield self.said_at + backed_off(0.02, self.unanswered, 0.25), self.ask
             yield self.began + CONNECT, lambda now: self.leave(self.link.why_unpaired())
@@ -666,7 +666,7 @@ class Receiver:
             self.say_request(now)
 
     def timers(self):
-        """What is due when: (time, what to do then). (Time)"""
+        """Pairs of a time and the method that is called then. (Time)"""
         if self.state == "closing":
             yield self.asked_at + 0.02 * 2**(self.closes - 1), self.say_close
         if self.state != "bound":

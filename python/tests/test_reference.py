@@ -1,4 +1,4 @@
-"""What docstrings refer to is there, by its present name: `make python-api` makes links of it."""
+"""Each name that a docstring refers to exists: `make python-api` makes links of these names."""
 import builtins
 import importlib
 import inspect

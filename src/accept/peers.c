@@ -186,8 +186,7 @@ static void tell(struct peers *p)
 {
     if (p->wake.fd >= 0 && has_news(p))
         wake_signal(&p->wake);
-    bool is_in_queue =
-        place_is_in_queue(&p->place); /* one that it joins later counts this caller */
+    bool is_in_queue = place_is_in_queue(&p->place); /* else who joins one counts this caller */
     mutex_unlock(&p->mutex);
     changes_tell(&p->changes);
     if (is_in_queue)

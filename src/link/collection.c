@@ -65,8 +65,8 @@ int collection_descriptor(struct collection *c)
     return wake_fd(&c->wake);
 }
 
-/* Tells the taker that looks in this thread, if there is one, of as many as it has room for. The
- * rest. Behind its latch a message is its user's again. */
+/* Tells the taker that looks in this thread, if there is one, of as many as it has room for.
+ * Returns the rest. Behind its latch a message is its user's again. */
 static struct list hand_over(struct collection *c, struct list ended, struct wakes *wakes)
 {
     struct taker *t = atomic_load(&c->is_on) ? NULL : completions_taker(&c->place);

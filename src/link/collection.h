@@ -48,13 +48,12 @@ static inline bool collection_has_taker(const struct collection *c)
 }
 
 /* Opens the latches of messages. If anybody takes them, they wait to be taken then, but for those
- * that the taker of the queue who looks in this thread is told of at once. Under the link's mutex,
- * which whoever begins to take passes once: so no message is neither open before that nor put. The
- * queue to be told, to be given to collection_tell; NULL: none. */
+ * that the taker of the queue who looks in this thread is told of at once. Under the link's mutex:
+ * a thread that begins to take passes the mutex, so it finds each message open, or it will be put.
+ * Returns the queue to be told, to be given to collection_tell; NULL: none. */
 struct completions *collection_put(struct collection *c, struct list ended, struct wakes *wakes);
 
-/* Messages were put: makes the descriptor readable, and wakes the takers of the
- * queue. Not locked. */
+/* Messages were put: makes the descriptor readable, and wakes the queue's takers. Not locked. */
 void collection_tell(struct collection *c, struct completions *queue);
 
 /* Makes the descriptor readable, for something else; nothing if off. */

@@ -229,9 +229,10 @@ void interrupt_raise(struct interrupt *i)
 {
     uint64_t at = atomic_fetch_add(&interrupts, 1) + 1, before = atomic_load(&i->at);
 
+    /* `raised` first: a wait that tells of it, and the next one, count this interrupt already. */
+    atomic_fetch_add(&i->raised, 1);
     while (before < at && !atomic_compare_exchange_weak(&i->at, &before, at))
         ;
-    atomic_fetch_add(&i->raised, 1);
     futex_wake_all(&i->raised);
 }
 

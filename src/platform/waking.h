@@ -51,8 +51,8 @@ struct wakes {
     const struct latch *latch[LATCH_WAKES];
 };
 
-/* Opens the latch; its sleepers are woken by wakes_run, which is due behind the mutex. If it notes
- * as many latches as it can, they are woken at once. */
+/* Opens the latch; wakes_run, which is due behind the mutex, wakes its sleepers. If there is no
+ * room for the latch, they wake at once. */
 void latch_open_under_mutex(struct latch *latch, struct wakes *wakes);
 void wakes_run(const struct wakes *wakes);
 

@@ -90,7 +90,7 @@ class Options:
     congestion: Optional[Congestion] = None
     """The congestion control: ``"bbr"`` (the default), ``"cubic"``, ``"reno"`` or ``"none"``."""
     channel: Optional[Channel] = None
-    """What carries the data: ``"auto"`` (the default), ``"datagram"``, ``"aal5"`` or ``"memory"``."""
+    """The channel of the data: ``"auto"`` (the default), ``"datagram"``, ``"aal5"`` or ``"memory"``."""
     segment: bool = True
     """May the kernel cut bursts into datagrams (``UDP_SEGMENT``)?"""
     gro: bool = True

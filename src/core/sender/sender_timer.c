@@ -108,8 +108,8 @@ static instant doubt_at(const struct sender *s)
     return refusals_ask_at(&s->timer.refusals, s->timer.heard, sender_timer_round_trip(s));
 }
 
-/* A peer that asks again and again is heard, but hears nothing. The hello that it answers comes
- * first where it does: so this is twice the time. */
+/* A peer that asks all the time is heard, and so puts off `hello`, but an idle sender says nothing
+ * to it. Where the peer asks rarely `hello` is due first. */
 static instant sign_at(const struct sender *s)
 {
     bool is_sign = s->config.stays && sender_session_is_paired(&s->session);

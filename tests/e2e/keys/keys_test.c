@@ -233,8 +233,8 @@ TEST(keys__connect_and_then_accept, .needs = has_keys)
     part(&p);
 }
 
-/* Whoever finds no room waits, also longer than a handshake may take, and is in as soon as there is
- * some. With first messages it has sent units by then. */
+/* A caller that finds no room waits, also longer than a handshake may take, and is admitted as soon
+ * as there is room. With first messages it has sent units by then. */
 TEST(keys__room_comes_later, .needs = has_keys, .rows = 2)
 {
     const struct zcrp_options full = {.connections = 1,

@@ -117,7 +117,7 @@ def messages(_):
 
 
 def loss(_):
-    """What the peer sends is lost and reordered: units one way, everything else the other way."""
+    """The peer loses and reorders its datagrams: units as a sender, answers as a receiver."""
     for seed in range(3):
         both_ways(random.randbytes(200_000), [*LOSSY, seed])
 

@@ -397,16 +397,18 @@ def shell(place, *lines):
     return path
 
 
+def pid_of(path):
+    """The far end that the script at this path has started last."""
+    with open(f"{path}.pid", encoding="ascii") as file:
+        return int(file.read())
+
+
 def by_shell(place):
     """The far end is started, restarted when it is lost, and ends with the near end."""
     rsh = shell(place, "echo Welcome to this host")
-
-    def pid_of():
-        with open(f"{rsh}.pid", encoding="ascii") as file:
-            return int(file.read())
     with Target.echo() as echo, Near.by_shell(place, echo, rsh) as near:
         place.check("a stream", echoes(near.port, random_bytes(MEGABYTE)))
-        first = pid_of()
+        first = pid_of(rsh)
         with connect(near.port) as client:
             client.sendall(b"x" * 1000)
             client.recv(1000, socket.MSG_WAITALL)
@@ -415,7 +417,7 @@ def by_shell(place):
         place.check("the user is told", near.said("the remote shell has ended; trying again"))
         place.check("it is started again", near.said("connected to 127.0.0.1 again", 20))
         place.check("new streams go on", echoes(near.port, b"x" * 100000))
-        second = pid_of()
+        second = pid_of(rsh)
         near.kill()
         place.check("it ends with the near end", place.soon(
             lambda: not os.path.exists(f"/proc/{second}") or is_zombie(second)))
@@ -438,16 +440,12 @@ def shell_stays(place):
                      f'echo $! >{path}.pid\nwait $!\ncat <&3 >/dev/null\n')
     os.chmod(path, 0o755)
 
-    def pid_of():
-        with open(f"{path}.pid", encoding="ascii") as file:
-            return int(file.read())
-
     def pipes():
         return sum(near.link(fd).startswith("pipe:") for fd in os.listdir(f"/proc/{near.process.pid}/fd"))
     with Target.echo() as echo, Near.by_shell(place, echo, path, "--silence", "3") as near:
         place.check("a stream", echoes(near.port, b"x" * 1000))
         before = pipes()
-        os.kill(pid_of(), signal.SIGKILL)
+        os.kill(pid_of(path), signal.SIGKILL)
         place.check("it is started again", near.said("connected to 127.0.0.1 again", 30))
         place.check(f"with as many pipes: {before}, {pipes()}", pipes() == before)
 
@@ -461,8 +459,7 @@ def shell_is_cut_off(place):
     os.chmod(path, 0o755)
     with Target.echo() as echo, Near.by_shell(place, echo, path, "--silence", "1") as near:
         place.check("a stream", echoes(near.port, b"x" * 1000))
-        with open(f"{path}.pid", encoding="ascii") as file:
-            far = int(file.read())
+        far = pid_of(path)
         near.kill()
         place.check("it ends", place.soon(lambda: not os.path.exists(f"/proc/{far}") or is_zombie(far), 7))
 

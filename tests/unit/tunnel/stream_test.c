@@ -1,4 +1,4 @@
-/* What connections need, as the command line has it. */
+/* The options of connections that the command line sets. */
 #include "zcrp-tunnel/stream.h"
 
 #include "../../support/suite.h"
