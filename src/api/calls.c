@@ -90,6 +90,12 @@ static bool leave_with_whole(struct zcrp_entity *e)
     return true;
 }
 
+/* Does a peer sleep that has been sent something? A thread that sends wakes it when it has sent. */
+static bool wakes_peer(const struct zcrp_entity *e)
+{
+    return !e->is_sending && e->transport->must_wake_peer;
+}
+
 /* Does the engine look at the time of this half before long? It returns a kept lease then. */
 static bool is_looked_at_soon(const struct zcrp_entity *e)
 {
@@ -110,10 +116,11 @@ __attribute__((noinline)) static void submit_and_leave(struct zcrp_entity *e, st
     if (leave_with_whole(e))
         return;
     bool is_waiting = gather(e, size);
-    bool sends = !is_waiting && is_sent_at_once(e, size); /* or another thread that is at it does */
+    bool sends = wakes_peer(e) || (!is_waiting && is_sent_at_once(e, size));
     has_joined |= e->machine.role == MACHINE_RECEIVER && m->life == MESSAGE_IN_MACHINE &&
                   is_looked_at_soon(e);
-    if (sends) /* leaves the mutex: the message may be its user's again behind it */
+    if (sends) /* or another thread that is at it does; leaves the mutex: the message may be its
+                  user's again behind it */
         tx_drain(e, e->machine.role == MACHINE_SENDER ? SENDING_AT_ONCE : SENDING_BURSTS);
     bool answers = entity_reader(e) != e && answering_is_open(&entity_reader(e)->answering);
     if (answers)

@@ -136,6 +136,63 @@ TEST(whole__that_nobody_waits_for, .rows = 4)
     ends_close(&e);
 }
 
+/* ---- a receiver that sleeps ---- */
+
+enum { APART = 100000 }; /* us: longer than a sender watches whether its peer reads */
+
+static struct zcrp_msg *submit_own(struct zcrp_entity *sender)
+{
+    struct zcrp_msg *out = ends_filled(64, 1);
+
+    ck_assert_int_eq(zcrp_submit(sender, out, 64), 0);
+    return out;
+}
+
+static struct zcrp_msg *submit_brought(struct zcrp_entity *sender)
+{
+    static uint8_t there[64];
+    struct zcrp_msg *out = zcrp_wrap_msg(there, sizeof(there));
+
+    ck_assert_int_eq(zcrp_submit(sender, out, 64), 0);
+    return out;
+}
+
+static struct zcrp_msg *send_copy(struct zcrp_entity *sender)
+{
+    static const uint8_t bytes[64];
+
+    ck_assert_int_eq(zcrp_send_copy(sender, bytes, sizeof(bytes)), 0);
+    return NULL;
+}
+
+/* It is woken at once by a message that comes alone. Of nine, so that a busy machine does not
+ * matter, the fifth counts: the sender looks after 50 ms whether its peer has read. */
+TEST(whole__comes_alone, .rows = 3)
+{
+    enum { ALONE = 9 };
+    static struct zcrp_msg *(*const submit[])(struct zcrp_entity *) = {submit_own, submit_brought,
+                                                                       send_copy};
+    struct ends e = open_and_meet();
+    struct pollfd ready = {.fd = zcrp_descriptor(e.receiver), .events = POLLIN};
+    int late = 0;
+
+    for (int i = 0; i < ALONE; i++) {
+        struct zcrp_msg *in = ends_empty(64);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in, 64), 0);
+        usleep(APART);
+        int64_t began = ends_now_ns();
+        struct zcrp_msg *out = submit[_i](e.sender);
+        ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+        late += ends_now_ns() - began > 40 * ENDS_MILLISECOND;
+        ck_assert_ptr_eq(zcrp_collect(e.receiver), in);
+        ck_assert(out == NULL || ends_wait(out) == ZCRP_OK);
+        zcrp_free_msg(in);
+        zcrp_free_msg(out);
+    }
+    ck_assert_int_lt(late, ALONE / 2);
+    ends_close(&e);
+}
+
 TEST(whole__large_messages_are_not)
 {
     static const nlong sizes[] = {LARGEST_WHOLE + 1, LARGE};
