@@ -36,9 +36,12 @@ enum peer_link {
 
 /* One message's end. Each message that entered a core leaves it as exactly one event. */
 struct event {
-    void *user;      /* what submit or post was given */
-    uint64_t length; /* OK: bytes that were delivered. A receiver's TOO_LARGE: bytes that the
-                        message has, as its sender says. Else 0 */
+    void *user;         /* what submit or post was given */
+    uint64_t length;    /* OK: bytes that were delivered. A receiver's TOO_LARGE: bytes that the
+                           message has, as its sender says. Else 0 */
+    uint64_t scribbled; /* OK, of a receiver: if it is more than `length`, something landed in the
+                           buffer between the two that is not the message's. Whoever takes the event
+                           clears it: only that one knows if the memory may be gone. */
     enum outcome outcome;
 };
 

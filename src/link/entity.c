@@ -89,6 +89,8 @@ __attribute__((flatten)) static void take_endings(struct zcrp_entity *e)
         if (event.user == NULL)
             continue;
         if (event.outcome == OUTCOME_OK) {
+            if (event.scribbled > event.length)
+                message_clear(event.user, event.length, event.scribbled);
             entity_end(e, event.user, ZCRP_OK, event.length);
             continue;
         }

@@ -2,6 +2,7 @@
 
 #include "collection.h"
 #include "core/check.h"
+#include "platform/nofault.h"
 #include "platform/reason.h"
 
 #include <stdlib.h>
@@ -107,6 +108,21 @@ void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, in
     m->life = MESSAGE_IDLE;
     m->blanks = 0;
     latch_reset(&m->latch);
+}
+
+__attribute__((noinline)) void message_clear(const struct message *m, uint64_t first, uint64_t last)
+{
+    struct iovec piece[PIECES_MOST] = {{m->public.buffer + first, last - first}};
+    uint32_t count = 1;
+
+    if (!m->is_wrapped) {
+        pieces_clear(m->pieces, m->public.buffer, first, last);
+        return;
+    }
+    if (m->pieces != NULL)
+        count = pieces_list(m->pieces, first, last, piece, PIECES_MOST);
+    for (uint32_t i = 0; i < count; i++)
+        nofault_clear(piece[i].iov_base, piece[i].iov_len);
 }
 
 void message_decide(struct message *m, int code, nlong length)

@@ -143,6 +143,10 @@ void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, in
 /* The flight moves on (CHECKed). Under the mutex. */
 void message_move(struct message *m, enum message_life life);
 
+/* Sets the bytes [first, last) of its memory to 0; of what it wraps as much as is there. Under the
+ * mutex. */
+void message_clear(const struct message *m, uint64_t first, uint64_t last);
+
 /* Its end is decided, but no thread outside sees it yet. Under the mutex. */
 void message_decide(struct message *m, int code, nlong length);
 

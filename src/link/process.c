@@ -2,6 +2,7 @@
 
 #include "channels.h"
 #include "entity.h"
+#include "platform/nofault.h"
 #include "platform/pages.h"
 #include "platform/system.h"
 #include "platform/waking.h"
@@ -37,6 +38,7 @@ static void after_fork(void)
     entity_after_fork();
     workspace_after_fork();
     pages_after_fork();
+    nofault_after_fork();
 }
 
 void process_watch_forks(void)

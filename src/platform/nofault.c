@@ -86,6 +86,11 @@ static struct ferry *find(void)
     return found;
 }
 
+void nofault_after_fork(void)
+{
+    destroy(atomic_exchange(&the_ferry, NULL));
+}
+
 void nofault_begin(void)
 {
     (void)find();
@@ -185,4 +190,16 @@ ssize_t nofault_write(const struct iovec *to, size_t tos, const struct iovec *fr
     give_place(f, place);
     errno = error;
     return copied;
+}
+
+void nofault_clear(void *at, size_t bytes)
+{
+    static const uint8_t zeros[NOFAULT_LITTLE];
+    uint8_t *to = at;
+
+    for (size_t done = 0; done < bytes; done += NOFAULT_LITTLE) {
+        size_t part = bytes - done < NOFAULT_LITTLE ? bytes - done : NOFAULT_LITTLE;
+        (void)nofault_write(&(struct iovec){to + done, part}, 1,
+                            &(struct iovec){(void *)zeros, part}, 1, part);
+    }
 }

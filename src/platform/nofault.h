@@ -7,7 +7,7 @@
  * rest goes that other way (process_vm_readv), which copies it once less. One piece that is read
  * goes there, too.
  *
- * Any thread. A child of a fork gets a file of its own. */
+ * Any thread. A child of a fork gets a file of its own, if it needs one. */
 #ifndef ZCRP_PLATFORM_NOFAULT_H
 #define ZCRP_PLATFORM_NOFAULT_H
 
@@ -25,6 +25,10 @@ enum {
 /* Makes the process's file, if it has none yet. Without one everything takes the other way. */
 void nofault_begin(void);
 
+/* In the child: its parent's file is closed at once, before the child may close it and give its
+ * number to another. */
+void nofault_after_fork(void);
+
 /* Copies pieces that may be gone, `bytes` in all, to `to`. The bytes copied, fewer if some of them
  * are gone; -1 and errno (EFAULT) if the first one is, or if the kernel forbids it. */
 ssize_t nofault_read(void *to, const struct iovec *from, size_t pieces, size_t bytes);
@@ -32,5 +36,8 @@ ssize_t nofault_read(void *to, const struct iovec *from, size_t pieces, size_t b
 /* Copies pieces of `bytes` in all to pieces that may be gone, as many bytes. Returns the same. */
 ssize_t nofault_write(const struct iovec *to, size_t tos, const struct iovec *from, size_t froms,
                       size_t bytes);
+
+/* Sets memory that may be gone to 0, as far as it is there. */
+void nofault_clear(void *at, size_t bytes);
 
 #endif

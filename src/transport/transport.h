@@ -43,6 +43,8 @@ struct meeting {
     struct pairing tried; /* the last session in which this was tried; a sender that finds */
     instant again;        /* nobody tries again, at this time, */
     duration patience; /* the pause before that, which doubles up to MEETING_LAST, the last try */
+    bool is_watched;   /* its peer's process: the end of that is the session's, also once it was
+                          left, because the peer's memory may go before its process does */
     uint32_t why;      /* memory is not used: enum shm_refusal */
 };
 

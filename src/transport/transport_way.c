@@ -70,6 +70,8 @@ static void begin_meeting(struct transport *t, struct pairing pairing,
     m->patience = is_same(pairing, m->tried) ? 2 * m->patience : MEETING_FIRST;
     m->again = clock_now() + m->patience;
     m->tried = pairing;
+    m->is_watched = false;
+    t->ended_at = NEVER;
     move(t, WAY_MEETING);
     errand->meets = t->is_out_meeting = true;
 }
@@ -112,6 +114,7 @@ uint32_t transport_met(struct transport *t, const struct transport_errand *erran
                        struct transport_met met)
 {
     t->is_out_meeting = false;
+    t->meeting.is_watched |= met.peer_file >= 0;
     if (errand->pairing.session == 0)
         return 0;
     t->shm = met.made;
@@ -135,7 +138,6 @@ uint32_t transport_leave(struct transport *t, bool is_used, struct transport_err
     t->meeting.patience = MEETING_LAST;
     t->bytes += shm_bytes(t->shm);
     errand->gone = t->shm;
-    t->ended_at = NEVER;
     t->shm = NULL;
     move(t, WAY_SOCKET);
     return t->meeting.why != SHM_FINE ? missed(t) : 0;
@@ -178,6 +180,10 @@ uint32_t transport_tend(struct transport *t, const struct transport_facts *facts
     errand->gone = NULL;
     if (t->is_out_meeting)
         return 0;
+    if (!is_same(facts->pairing, t->meeting.tried)) { /* whatever becomes of that process */
+        t->meeting.is_watched = false;
+        t->ended_at = NEVER;
+    }
     if (facts->may_meet && transport_must_meet(t, facts->pairing)) {
         begin_meeting(t, facts->pairing, errand);
         return 0;
@@ -201,7 +207,9 @@ instant transport_deadline(const struct transport *t)
 
 void transport_on_peer_ended(struct transport *t)
 {
-    if (t->shm != NULL && shm_has_lost_peer(t->shm))
+    bool is_here = t->shm != NULL && shm_state(t->shm) == SHM_HERE;
+
+    if (is_here ? shm_has_lost_peer(t->shm) : t->meeting.is_watched)
         t->ended_at = clock_now() + HEARD_OUT;
 }
 

@@ -86,6 +86,8 @@ static void take_events(struct run *r)
         CHECK(!r->is_planned);
         CHECK(m->buffer != NULL);
         check_length(&event, m);
+        CHECK(event.scribbled <= m->size);
+        pieces_clear(NULL, messages_bytes(m), event.length, event.scribbled);
         CHECK(event.outcome != OUTCOME_OK ||
               is_clear(messages_bytes(m) + event.length, m->size - event.length));
         messages_end(&r->messages, m);

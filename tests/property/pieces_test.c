@@ -170,7 +170,7 @@ static void change(uint64_t first, uint64_t last)
     for (uint64_t i = first; i < last; i++)
         *(expected + (byte_at[i] - memory)) = from[i - first];
     if (clears)
-        pieces_clear(pieces, first, last);
+        pieces_clear(pieces, NULL, first, last);
     else
         pieces_write(pieces, first, from, last - first);
     ck_assert_mem_eq(memory, expected, MEMORY_BYTES);

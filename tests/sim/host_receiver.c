@@ -296,6 +296,7 @@ static void end(struct host_receiver *h, const struct event *event)
     scene_expect(h->scene, !h->is_plan_out, "an event while a plan is out");
     scene_expect(h->scene, shadow_is_intact(&entry->shadow),
                  "message %" PRIu32 " was touched where it had arrived", entry->index);
+    pieces_clear(entry->shadow.pieces, entry->shadow.bytes, event->length, event->scribbled);
     user_on_event(&h->user, event);
     if (event->outcome == OUTCOME_OK)
         expect_content(h, entry);

@@ -156,11 +156,11 @@ void pieces_write(const struct pieces *p, uint64_t offset, const uint8_t *from, 
     }
 }
 
-void pieces_clear(const struct pieces *p, uint64_t first, uint64_t last)
+void pieces_clear(const struct pieces *p, uint8_t *buffer, uint64_t first, uint64_t last)
 {
     while (first < last) {
-        uint64_t run;
-        uint8_t *at = pieces_at(p, first, &run);
+        uint64_t run = last - first;
+        uint8_t *at = p == NULL ? buffer + first : pieces_at(p, first, &run);
         CHECK(at != NULL);
         run = lesser(run, last - first);
         memset(at, 0, run);

@@ -69,9 +69,12 @@ uint32_t pieces_list(const struct pieces *p, uint64_t first, uint64_t last, stru
  * overlap, it may return false for any address. O(log count). */
 bool pieces_find(const struct pieces *p, const uint8_t *at, uint64_t *offset);
 
-/* Copies `length` bytes to place `offset` of the message, or sets the bytes [first, last) to 0. */
+/* Copies `length` bytes to place `offset` of the message. */
 void pieces_write(const struct pieces *p, uint64_t offset, const uint8_t *from, uint64_t length);
-void pieces_clear(const struct pieces *p, uint64_t first, uint64_t last);
+
+/* Sets the bytes [first, last) of a message to 0: of the table's, or, if `p` is NULL, of `buffer`.
+ */
+void pieces_clear(const struct pieces *p, uint8_t *buffer, uint64_t first, uint64_t last);
 
 /* Piece i of the first `size` bytes of a message: of the table's, or, if `p` is NULL, of `buffer`.
  * False: there are no more. */

@@ -1,9 +1,9 @@
 #include "messages_in.h"
 
 #include "core/check.h"
+#include "core/number.h"
 
 #include <stddef.h>
-#include <string.h>
 
 void messages_in_init(struct messages_in *m, struct table ring, struct table nodes, uint64_t first)
 {
@@ -33,7 +33,7 @@ struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *b
     message->buffer = buffer;
     message->pieces = NULL;
     message->size = size;
-    message->length = message->offered = message->scribbled = 0;
+    message->plan = message->length = message->landed = message->scribbled = 0;
     message->missing = missing;
     message->state = MESSAGE_IN_POSTED;
     message->outcome = OUTCOME_OK;
@@ -126,20 +126,6 @@ bool messages_in_have_begun(struct messages_in *m)
     return false;
 }
 
-/* Behind the message's end nothing stays of what landed there. */
-static void wipe(const struct message_in *message)
-{
-    if (message->scribbled <= message->length)
-        return;
-    uint64_t end = message->scribbled < message->size ? message->scribbled : message->size;
-    if (message->outcome != OUTCOME_OK || end <= message->length)
-        return;
-    if (message->pieces != NULL)
-        pieces_clear(message->pieces, message->length, end);
-    else
-        memset(message->buffer + message->length, 0, end - message->length);
-}
-
 bool messages_in_take_event(struct messages_in *m, struct event *event)
 {
     if (m->ready == 0)
@@ -148,9 +134,10 @@ bool messages_in_take_event(struct messages_in *m, struct event *event)
     m->first_ready = message->next_ready;
     m->ready--;
     bool has_length = message->outcome == OUTCOME_OK || message->outcome == OUTCOME_TOO_LARGE;
-    wipe(message);
+    bool is_ok = message->outcome == OUTCOME_OK;
     *event = (struct event){.user = message->user,
                             .length = has_length ? message->length : 0,
+                            .scribbled = is_ok ? lesser(message->scribbled, message->size) : 0,
                             .outcome = message->outcome};
     message->is_told = true;
     release(m, message);

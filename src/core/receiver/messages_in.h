@@ -33,7 +33,9 @@ struct message_in {
     const struct pieces *pieces; /* NULL: it lies in one place; none overlap */
     uint64_t size;               /* of the buffer, as posted */
     uint64_t length;    /* of the message; meaningful once is_length_known, or it is TOO_LARGE */
-    uint64_t offered;   /* the channel was pointed at bytes below, */
+    uint64_t plan;      /* the newest that points the channel there; 0: none yet, */
+    uint64_t offered;   /* at bytes below; */
+    uint64_t landed;    /* all bytes that were accepted are below; */
     uint64_t scribbled; /* and below this something landed that was not accepted there */
     struct missing missing;
     enum message_in_state state;
@@ -118,8 +120,7 @@ void messages_in_end_all(struct messages_in *m, enum outcome outcome);
 /* Has a message that is POSTED begun to come? O(messages). */
 bool messages_in_have_begun(struct messages_in *m);
 
-/* The next event, in the order in which they became ready; false if there is none. What was
- * scribbled behind the end of its message is set to 0. */
+/* The next event, in the order in which they became ready; false if there is none. */
 bool messages_in_take_event(struct messages_in *m, struct event *event);
 
 bool messages_in_is_idle(const struct messages_in *m);

@@ -74,6 +74,7 @@ static bool place(struct receiver *r, struct landing *landing, struct arrival *a
             return false;
         }
         moved += bytes;
+        a->message->landed = greater(a->message->landed, part.last);
         if (is_end)
             break;
         part = missing_next(&r->messages.missing, missing, part.last);
@@ -97,7 +98,8 @@ static void note_length(struct receiver *r, const struct arrival *a)
     if (beyond.first < beyond.last)
         missing_remove(&r->messages.missing, &message->missing, beyond);
     if (missing - message->missing.bytes < beyond.last - beyond.first)
-        message->scribbled = message->size; /* the peer contradicts itself: some came from there */
+        message->scribbled = greater(message->scribbled, message->landed); /* the peer contradicts
+                                                                              itself */
     prediction_learn_length(&r->prediction, message->length, message->size);
 }
 

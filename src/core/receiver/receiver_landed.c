@@ -1,5 +1,6 @@
 /* Landing: the reading of what arrived (the paper's receiving thread). */
 #include "core/check.h"
+#include "core/number.h"
 #include "receiver_land.h"
 
 #include <string.h>
@@ -29,12 +30,12 @@ static void note_scribbles(struct receiver *r, const struct landing *landing,
 }
 
 /* Something landed of which nothing is known: anywhere that the channel was pointed at. */
-static void note_spoilt(struct receiver *r)
+static void note_spoilt(struct receiver *r, const struct landing *landing)
 {
     for (uint64_t number = r->planned.first; number < r->planned.last; number++) {
         struct message_in *message = messages_in_find(&r->messages, number);
-        if (message != NULL && message->offered > message->scribbled)
-            message->scribbled = message->offered;
+        if (message != NULL && message->plan == landing->plan.number)
+            message->scribbled = greater(message->scribbled, message->offered);
     }
 }
 
@@ -162,7 +163,7 @@ struct receiver_arrivals receiver_landed(struct receiver *r, instant now, struct
     r->ack.has_ecn |= h.has_ecn;
     joined_path_expire(&r->joined, now);
     if (landing->is_spoilt)
-        note_spoilt(r);
+        note_spoilt(r, landing);
     landing_move_all(landing);
     r->is_planned = false;
     if (landing->is_near && r->config.keyring != NULL)

@@ -11,7 +11,15 @@ struct room {
     uint32_t pairs;
     uint32_t bytes;
     uint32_t unit; /* bytes of data of the first */
+    uint64_t plan; /* its number */
 };
+
+/* This plan points the channel at the message's bytes below `end`, and maybe below more. */
+static void point_at(struct message_in *message, uint64_t plan, uint64_t end)
+{
+    message->offered = message->plan == plan ? greater(message->offered, end) : end;
+    message->plan = plan;
+}
 
 static bool has_room(const struct room *room, uint32_t length)
 {
@@ -57,12 +65,10 @@ static uint64_t offer_full(struct landing *landing, const struct stretch *stretc
 }
 
 /* Offers the stretch, unit by unit, as far as there is room. Returns the bytes of it offered. */
-static uint64_t offer(struct landing *landing, const struct stretch *stretch, struct room *room)
+static uint64_t offer_units(struct landing *landing, const struct stretch *stretch,
+                            struct room *room)
 {
     uint64_t offered = offer_full(landing, stretch, room);
-    uint64_t end = stretch->offset + stretch->length;
-    if (end > stretch->message->offered)
-        stretch->message->offered = end;
     if (offered > 0 && offered == stretch->length)
         return offered;
     do {
@@ -77,6 +83,14 @@ static uint64_t offer(struct landing *landing, const struct stretch *stretch, st
         fill_room(room, length, 1);
         offered += length;
     } while (offered < stretch->length);
+    return offered;
+}
+
+static uint64_t offer(struct landing *landing, const struct stretch *stretch, struct room *room)
+{
+    uint64_t offered = offer_units(landing, stretch, room);
+    if (offered > 0)
+        point_at(stretch->message, room->plan, stretch->offset + offered);
     return offered;
 }
 
@@ -106,7 +120,7 @@ static void offer_wholes(struct receiver *r, struct landing *landing, struct pre
         struct message_in *message = messages_in_at(&r->messages, number);
         if (!prediction_is_whole(walk, message, unit))
             break;
-        message->offered = greater(message->offered, unit);
+        point_at(message, room->plan, unit);
         landing_add(landing, message->buffer, unit);
     }
     walk->message = number;
@@ -120,7 +134,8 @@ static void offer_wholes(struct receiver *r, struct landing *landing, struct pre
 static void plan_opening(struct receiver *r, struct landing *landing, struct prediction *walk,
                          uint32_t pairs)
 {
-    struct room room = {.pairs = pairs, .bytes = LANDING_DATAGRAM - 1, .unit = UINT32_MAX};
+    struct room room = {
+        .pairs = pairs, .bytes = LANDING_DATAGRAM - 1, .unit = UINT32_MAX, .plan = r->plans};
     struct stretch stretch;
     while (room.pairs > 0 && prediction_walk(walk, &r->messages, &stretch)) {
         uint64_t offered = offer(landing, &stretch, &room);

@@ -67,7 +67,7 @@ void receiver_whole_landed(struct receiver *r, uint64_t number, uint64_t size)
 {
     struct message_in *message = find_posted(r, number);
     if (message->missing.bytes < message->size)
-        message->scribbled = message->size;
+        message->scribbled = greater(message->scribbled, message->landed);
     message->is_length_known = true;
     message->length = size;
     messages_in_end(&r->messages, message, OUTCOME_OK);

@@ -319,6 +319,41 @@ TEST(memory__peer_dies, .rows = 2)
     loopback_close(&sockets);
 }
 
+/* Its memory goes before its process does: a receiver that reads there at that moment learns that
+ * the process has ended, too. */
+TEST(memory__peer_dies_while_it_is_read, .rows = 8)
+{
+    const struct zcrp_options readable = {.flags = ZCRP_ALLOW_PTRACE};
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    pid_t child = ends_start_peer(&sockets, true, -1, &readable);
+    struct zcrp_msg *m = ends_filled(ENDS_PEER_BYTES, 0);
+    struct zcrp_entity *e;
+    int code = ZCRP_OK;
+
+    ck_assert_int_eq(ends_open_role(&e, &sockets, false, &readable), 0);
+    for (int i = 0; i < MANY || ends_stats(e).bytes_copied_once == 0; i++) {
+        ck_assert_int_lt(i, CROWD);
+        ck_assert_int_eq(zcrp_submit(e, m, ENDS_PEER_BYTES), 0);
+        ck_assert_int_eq(ends_wait(m), ZCRP_OK);
+    }
+    pid_t killer = fork();
+    ck_assert_int_ge(killer, 0);
+    if (killer == 0) {
+        usleep(3000 + 300 * (useconds_t)_i);
+        _exit(kill(child, SIGKILL) != 0);
+    }
+    while (code == ZCRP_OK) {
+        ck_assert_int_eq(zcrp_submit(e, m, ENDS_PEER_BYTES), 0);
+        code = ends_wait(m);
+    }
+    ck_assert_int_eq(code, ZCRP_ERROR_DIED);
+    (void)zcrp_close(e);
+    ck_assert_int_eq(waitpid(killer, NULL, 0), killer);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    zcrp_free_msg(m);
+    loopback_close(&sockets);
+}
+
 /* The sender's memory is gone: both ends learn it. */
 TEST(memory__sender_has_a_hole)
 {
@@ -406,5 +441,35 @@ TEST(memory__receiver_has_a_hole)
     zcrp_free_msg(in);
     zcrp_free_msg(out);
     ck_assert_int_eq(munmap(hole, size), 0);
+    ends_close(&e);
+}
+
+/* The receiver's file has become shorter than the buffer, and the message ends before the hole. A
+ * landing that was planned beyond that stops there, and what may lie behind the message's end is
+ * cleared as far as there is memory. */
+TEST(memory__receiver_has_a_hole_behind_the_end)
+{
+    enum { SIZE = 1 << 20, LEFT = 160 << 10, SENT = 100 << 10, ROUNDS = 4 };
+    int file = memfd_create("shorter", MFD_CLOEXEC);
+    struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
+
+    ck_assert_int_eq(ftruncate(file, SIZE), 0);
+    uint8_t *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    ck_assert_ptr_ne(memory, MAP_FAILED);
+    ck_assert_int_eq(ftruncate(file, LEFT), 0);
+    meet(&e);
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        struct zcrp_msg *in[] = {zcrp_wrap_msg(memory, SIZE), ends_empty(SIZE)};
+        struct zcrp_msg *out[] = {ends_filled(SENT, i), ends_filled(SENT, i + 1)};
+        for (int k = 0; k < 2; k++)
+            ck_assert_int_eq(zcrp_submit(e.receiver, in[k], SIZE), 0);
+        usleep(20000); /* so that both are planned */
+        for (int k = 0; k < 2; k++)
+            ck_assert_int_eq(zcrp_submit(e.sender, out[k], SENT), 0);
+        for (uint64_t k = 0; k < 2; k++)
+            ends_finish(in[k], out[k], SENT, i + k);
+    }
+    ck_assert_int_eq(munmap(memory, SIZE), 0);
+    (void)close(file);
     ends_close(&e);
 }

@@ -121,7 +121,7 @@ TEST(pieces_write__behind_the_end, .signal = SIGABRT)
 
 TEST(pieces_clear__behind_the_end, .signal = SIGABRT)
 {
-    pieces_clear(pieces, 30, 36);
+    pieces_clear(pieces, NULL, 30, 36);
 }
 
 /* Each breaks one invariant; pieces_check ends the process. */

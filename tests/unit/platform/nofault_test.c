@@ -1,3 +1,4 @@
+#include "../../support/own.h"
 #include "../../support/suite.h"
 #include "platform/nofault.h"
 #include "platform/system.h"
@@ -184,4 +185,40 @@ TEST(nofault__first_thread_has_ended)
 {
     forked_watch(do_nothing);
     in_child(end_first_thread);
+}
+
+/* ---- clearing ---- */
+
+TEST(nofault_clear__as_far_as_there_is_memory)
+{
+    uint8_t *pages = map_pages(5);
+
+    memset(pages, 1, (size_t)5 * PAGE);
+    nofault_clear(pages + 1, (size_t)6 * PAGE); /* ends in the page that nobody may access */
+    ck_assert_uint_eq(pages[0], 1);
+    for (size_t i = 1; i < (size_t)5 * PAGE; i++)
+        ck_assert_uint_eq(pages[i], 0);
+    ck_assert_int_eq(munmap(pages, (size_t)6 * PAGE), 0);
+}
+
+/* ---- forks ---- */
+
+/* A child closes its parent's file at once: its program may close all descriptors, and another file
+ * gets the number. */
+TEST(nofault_after_fork__closes_the_file)
+{
+    int status;
+
+    nofault_begin();
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        int before = own_count("/proc/self/fd");
+        nofault_after_fork();
+        bool is_closed = own_count("/proc/self/fd") == before - 1;
+        expect_copies(PAGE);
+        _exit(is_closed && own_count("/proc/self/fd") == before ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
 }

@@ -51,6 +51,7 @@ static void expect_message(uint64_t length)
     ck_assert(receiver_event(rig.r, &event));
     ck_assert_int_eq(event.outcome, OUTCOME_OK);
     ck_assert_uint_eq(event.length, length);
+    pieces_clear(table, NULL, length, event.scribbled);
     for (uint64_t i = 0; i < table->bytes; i++) {
         uint64_t run;
         uint8_t *at = pieces_at(table, i, &run);

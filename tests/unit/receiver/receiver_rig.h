@@ -100,6 +100,7 @@ static inline void receiver_rig_expect_message(uint64_t n, uint64_t length)
     ck_assert(receiver_event(rig.r, &event));
     ck_assert_int_eq(event.outcome, OUTCOME_OK);
     ck_assert_uint_eq(event.length, length);
+    pieces_clear(NULL, rig.buffer[n], length, event.scribbled);
     for (uint64_t i = 0; i < length; i++)
         ck_assert_msg(rig.buffer[n][i] == receiver_rig_byte(n, i), "byte %" PRIu64, i);
 }

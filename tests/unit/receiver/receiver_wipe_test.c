@@ -94,6 +94,18 @@ TEST(wipe__what_was_dropped_by_the_channel)
     ck_assert_uint_ge(expect_clean(0, 10), 3 * RIG_DATA - 10);
 }
 
+/* And nothing else changes. */
+TEST(wipe__nothing_where_the_channel_was_not_pointed)
+{
+    receiver_plan(rig.r, &rig.landing, 1, 3);
+    memset(rig.buffer[0], 0xEE, 3 * RIG_DATA);
+    rig.landing.is_spoilt = true;
+    receiver_rig_landed();
+    rig.landing.is_spoilt = false;
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 10));
+    ck_assert_uint_eq(expect_clean(0, 10), 3 * RIG_DATA - 10);
+}
+
 /* A message that is over is wiped of what lands in the same burst behind its last unit. */
 TEST(wipe__behind_the_last_unit_of_a_burst)
 {
