@@ -15,17 +15,11 @@ static bool is_sender(const struct zcrp_entity *e)
 
 /* ---- letting go ---- */
 
-/* The receiver could not read a unit, or so it says. */
-static void on_fault(struct zcrp_entity *e, uint64_t message)
+/* The receiver could not read a unit, or so it says: each such word costs a look at one unit. */
+static void on_fault(struct zcrp_entity *e, const struct released *x)
 {
-    struct sender *s = e->machine.sender;
-    struct iovec piece;
-    bool is_sound = true;
-
-    for (uint32_t i = 0; is_sound && sender_piece(s, message, i, &piece); i++)
-        is_sound = memory_is_accessible(piece.iov_base, piece.iov_len, MEMORY_READ);
-    if (!is_sound)
-        (void)sender_fault(s, message);
+    if (!memory_is_accessible(x->data.iov_base, x->data.iov_len, MEMORY_READ))
+        (void)sender_fault(e->machine.sender, x->message);
 }
 
 /* Memory has room (again). */
@@ -43,7 +37,7 @@ static void on_released(struct zcrp_entity *e, const struct released *x)
     struct sender *s = e->machine.sender;
 
     if (x->has_faulted)
-        on_fault(e, x->message);
+        on_fault(e, x);
     if (!x->is_whole)
         sender_let_go(s, x->message);
     else if (x->has_arrived)

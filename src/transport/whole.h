@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 /* A message that has come as a whole. The sender may change its bytes at any time. */
 struct whole_arrived {
@@ -17,7 +18,8 @@ struct released {
     uint64_t message;
     bool is_whole;
     bool has_arrived; /* a whole message: the receiver has it; if not, it comes back */
-    bool has_faulted; /* a unit: the receiver could not read it */
+    bool has_faulted; /* a unit: the receiver could not read it, or says so. It is here: */
+    struct iovec data;
 };
 
 #endif

@@ -458,7 +458,8 @@ static struct ring_note any_note(void)
 static bool makes_sense(const struct ring_note *note)
 {
     return note->bytes >= (note->has_trailer ? TRAILER_BYTES : 1) &&
-           note->bytes < LANDING_DATAGRAM && note->segment <= note->bytes;
+           note->bytes < LANDING_DATAGRAM && note->segment <= note->bytes &&
+           (note->segment == 0 || note->bytes <= (uint64_t)BURST_UNITS * note->segment);
 }
 
 /* The bytes of it that are where it says, if all of them are there; else NULL. */

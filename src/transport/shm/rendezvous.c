@@ -72,7 +72,7 @@ bool rendezvous_is_own_user(int fd, pid_t *pid)
     socklen_t size = sizeof(who);
 
     *pid = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.pid : 0;
-    return *pid > 0 && who.uid == getuid();
+    return *pid > 0 && who.uid == geteuid();
 }
 
 /* ---- messages ---- */
@@ -129,13 +129,14 @@ bool rendezvous_take(int fd, struct rendezvous_arrival *a)
     a->bytes = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (a->bytes < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
+    if (a->bytes >= 0)
+        take_files(&message, a); /* also of a message without a byte, to be closed */
     if (a->bytes <= 0) {
         a->bytes = 0;
         return true;
     }
     a->is_own_user = rendezvous_is_own_user(fd, &a->pid);
     a->is_truncated = message.msg_flags & MSG_CTRUNC;
-    take_files(&message, a);
     return true;
 }
 

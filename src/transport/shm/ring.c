@@ -3,6 +3,7 @@
 #include "core/check.h"
 #include "core/number.h"
 #include "core/receiver/landing.h"
+#include "core/wire/burst.h"
 
 #include <string.h>
 
@@ -83,6 +84,7 @@ bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped)
     if (state == RING_OFFERED || state == RING_REVOKED)
         return false;
     *reaped = (struct ring_reaped){.owner = record->owner,
+                                   .data = record->data,
                                    .staged = record->staged,
                                    .is_whole = record->is_whole,
                                    .has_faulted = state == RING_FAULTED};
@@ -162,7 +164,7 @@ const struct ring_record *ring_pin(struct ring_writer *w, uint64_t number)
     struct ring_record *record = record_of(w, number);
 
     if (number < atomic_load(&w->reaped) || number >= atomic_load(&w->head) ||
-        record->owner == RING_NOBODY ||
+        record->owner == RING_NOBODY || record->is_whole ||
         atomic_load(&slot_at(w->ring, number)->state) != RING_OFFERED)
         return NULL;
     record->is_pinned = true;
@@ -188,8 +190,9 @@ static bool makes_sense(const struct ring_note *note)
 
     if (note->place == RING_WHOLE)
         return note->bytes <= RING_WHOLE_MOST;
+    bool is_burst = note->segment == 0 || note->bytes <= (uint64_t)BURST_UNITS * note->segment;
     return note->bytes >= least && note->bytes < LANDING_DATAGRAM && note->segment <= note->bytes &&
-           note->place < RING_PLACES;
+           is_burst && note->place < RING_PLACES;
 }
 
 /* As ring_look, whatever it is of. */

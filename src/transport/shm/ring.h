@@ -145,6 +145,7 @@ bool ring_offer(struct ring_writer *w, const struct ring_note *note,
 /* What became of the oldest note. */
 struct ring_reaped {
     uint64_t owner, staged;
+    struct iovec data;
     bool is_whole;
     bool has_faulted; /* the reader says that the memory cannot be read, or declines the message */
 };

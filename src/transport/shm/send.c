@@ -217,7 +217,8 @@ bool shm_reap(struct shm *n, struct released *released)
         *released = (struct released){.message = reaped.owner,
                                       .is_whole = reaped.is_whole,
                                       .has_arrived = reaped.is_whole && !reaped.has_faulted,
-                                      .has_faulted = !reaped.is_whole && reaped.has_faulted};
+                                      .has_faulted = !reaped.is_whole && reaped.has_faulted,
+                                      .data = reaped.data};
         if (reaped.owner != RING_NOBODY)
             return true;
     }

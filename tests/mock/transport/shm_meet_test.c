@@ -50,8 +50,9 @@ static struct {
     bool is_connecting;     /* these are for the receiver's eyes only, */
     bool is_strange_socket; /* or also for the sender's */
     bool has_lost_descriptor;
-    int descriptors; /* of those that are handed in; 0: as it is */
-    bool is_full;    /* this process has no room for what is handed in */
+    bool sends_no_byte; /* with the descriptors */
+    int descriptors;    /* of those that are handed in; 0: as it is */
+    bool is_full;       /* this process has no room for what is handed in */
     void (*on_connect)(struct connect_message *message);
     bool has_yama;     /* nobody may read before the sender says who */
     int option;        /* of the last prctl, */
@@ -209,6 +210,11 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
         bare.msg_control = NULL;
         bare.msg_controllen = 0;
         return __real_sendmsg(fd, &bare, flags);
+    }
+    if (kernel.sends_no_byte) {
+        struct msghdr bare = *message;
+        bare.msg_iovlen = 0;
+        return __real_sendmsg(fd, &bare, flags) == 0 ? (ssize_t)message->msg_iov->iov_len : -1;
     }
     if (kernel.descriptors != 0 && flags & MSG_NOSIGNAL && !(flags & MSG_DONTWAIT))
         return send_several(fd, message, flags);
@@ -555,6 +561,17 @@ TEST(shm_look__many_descriptors)
         free_both();
         assert_int_equal(own_descriptors(), descriptors_before);
     }
+}
+
+/* Nor does one whose message has no byte. */
+TEST(shm_look__descriptors_without_a_byte)
+{
+    kernel.sends_no_byte = true;
+    begin_to_listen();
+    (void)connect_sender();
+    (void)shm_look(n.receiver);
+    free_both();
+    assert_int_equal(own_descriptors(), descriptors_before);
 }
 
 /* ---- admitting ---- */

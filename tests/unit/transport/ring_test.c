@@ -4,6 +4,7 @@
 #include "../../support/random.h"
 #include "../../support/suite.h"
 #include "core/receiver/landing.h"
+#include "core/wire/burst.h"
 
 #include <string.h>
 
@@ -359,6 +360,9 @@ static const struct {
     {TRAILER_BYTES - 1, 0, 1, false},
     {TRAILER_BYTES, 0, UINT32_MAX, true},
     {TRAILER_BYTES - 1, 0, UINT32_MAX, false},
+    {10 * BURST_UNITS, 10, 0, true},
+    {10 * BURST_UNITS + 1, 10, 0, false},
+    {LANDING_DATAGRAM - 1, 1, 0, false},
 };
 
 TEST(ring_look__nonsense_is_passed, .rows = ROWS(nonsense))
@@ -430,6 +434,12 @@ static void expect_whole(const struct ring_whole *expected)
     ck_assert_uint_eq(whole.message, expected->message);
     ck_assert_uint_eq(whole.at, expected->at);
     ck_assert_uint_eq(whole.bytes, expected->bytes);
+}
+
+TEST(ring_whole__is_never_pinned)
+{
+    offer_whole(&a_whole, 1);
+    ck_assert(!ring_pin(&writer, 0));
 }
 
 /* Each has its place between notes of units, and neither is taken for the other. */
