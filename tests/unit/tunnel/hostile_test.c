@@ -229,7 +229,7 @@ TEST(far__open_within_a_stream, .needs = has_keys)
 }
 
 /* Closes that wait for a peer which takes nothing keep nobody else from a target. */
-TEST(far__closes_keep_no_dial_waiting)
+TEST(far__closes_keep_no_dial_waiting, .needs = has_keys)
 {
     static const char other_version[] = "ZT\2\1\0\0\0\1";
     struct control open = {.kind = CONTROL_OPEN, .length = 9, .text = "localhost"}, came = {0};
@@ -402,7 +402,7 @@ TEST(near__a_call_of_a_tunnel_that_is_lost, .needs = has_keys)
 }
 
 /* The far end says again and again that all connections for CALL are in use, and they are not. */
-TEST(near__connections_that_nobody_uses)
+TEST(near__connections_that_nobody_uses, .needs = has_keys)
 {
     const struct control more = {.kind = CONTROL_MORE, .number = 65535};
     struct zcrp_connection *connections[100];
@@ -430,7 +430,7 @@ TEST(near__connections_that_nobody_uses)
 }
 
 /* FINE comes once. A second one, behind the end of the data, would be an answer of SOCKS. */
-TEST(near__a_second_fine)
+TEST(near__a_second_fine, .needs = has_keys)
 {
     const struct control fine = {.kind = CONTROL_FINE};
     struct control came;
@@ -460,7 +460,7 @@ TEST(near__a_second_fine)
 }
 
 /* It can be reached, and says nothing. */
-TEST(near__no_welcome)
+TEST(near__no_welcome, .needs = has_keys)
 {
     int status = 0;
 
