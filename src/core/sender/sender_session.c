@@ -145,13 +145,22 @@ void sender_session_leave(struct sender_session *s)
                                  .unpaired = s->unpaired};
 }
 
+void sender_session_leave_closed(struct sender_session *s)
+{
+    uint32_t asked = sender_session_is_paired(s) ? 0 : s->question.tag;
+    sender_session_leave(s);
+    if (asked != 0)
+        s->left = (struct pairing){.tag = asked};
+}
+
 void sender_session_confirm_again(struct sender_session *s, const struct block_ack *ack)
 {
-    bool is_close = ack->is_closing && ack->pairing.session == s->left.session &&
-                    ack->pairing.tag == s->left.tag;
+    bool is_session = ack->pairing.session == s->left.session || s->left.session == 0;
+    bool is_close = ack->is_closing && is_session && ack->pairing.tag == s->left.tag;
     s->is_untold = s->is_untold && !is_close;
     if (!is_close || s->confirmations == SESSION_CONFIRMATIONS)
         return;
+    s->left = ack->pairing;
     s->confirmations++;
     sender_session_set_due(s, HELLO_CONFIRMS);
 }

@@ -62,7 +62,8 @@ struct session_question {
 
 struct sender_session {
     struct pairing pairing; /* session 0: not paired */
-    struct pairing left;    /* the session before; its peer's close is still confirmed */
+    struct pairing left; /* the session before; its peer's close is still confirmed. Session 0 and
+                            a tag: the peer may be in a session that is not known */
     struct session_question question;
     uint64_t message_base;  /* message number 0 of the session, in the table's numbers */
     uint64_t seq_base;      /* the same of sequence numbers */
@@ -157,6 +158,10 @@ void sender_session_enter(struct sender_session *s, struct pairing pairing, uint
 
 /* Leaves the session, if any. Nothing is asked and nothing is due afterwards. */
 void sender_session_leave(struct sender_session *s);
+
+/* The same, because the peer has closed. It may have bound the question, and its answer was not
+ * heard yet: then it waits to hear that this end is closed, too, and is told when it says so. */
+void sender_session_leave_closed(struct sender_session *s);
 
 /* An acknowledgement arrived that is not of the present session. If it closes the session before,
  * the confirmation was lost: it is due again. */

@@ -646,6 +646,31 @@ TEST(close__agreed_and_unpaired_rests, .rows = 2)
     ck_assert_int_eq(rig.now - began, 140 * MILLISECOND);
 }
 
+/* The same, and this side has failed for it. If the peer has bound it, and waits for this side's
+ * close, it is told. */
+TEST(close__of_a_peer_that_has_bound_it, .rows = 2)
+{
+    struct sender_config config = sender_rig_config();
+    config.stays = true;
+    sender_rig_fini();
+    sender_rig_init(&config);
+    struct hello hello = sender_rig_hello();
+    sender_agree_close(rig.s);
+    sender_fail(rig.s, rig.now, OUTCOME_PEER_CLOSED);
+    sender_rig_expect_nothing();
+    rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag + _i};
+    sender_rig_say_ack("", true);
+    if (_i == 0) {
+        hello = sender_rig_hello();
+        ck_assert(hello.is_closing && hello.pairing.session == RIG_SESSION);
+    }
+    sender_rig_expect_nothing();
+    instant began = rig.now;
+    for (sender_close(rig.s, rig.now); !sender_is_closed(rig.s); sender_rig_wait())
+        sender_rig_expect_nothing();
+    ck_assert_int_eq(rig.now - began, _i == 0 ? 0 : 140 * MILLISECOND);
+}
+
 /* What is to be acknowledged first is waited for all the same, and the peer is told of the close.
  */
 TEST(close__agreed_waits_for_units)
