@@ -248,7 +248,7 @@ int zcrp_connect_sized(struct zcrp_connection **connection, const char *host, co
     if (code == ZCRP_OK)
         *connection = c;
     else
-        (void)zcrp_connection_close(c);
+        connection_turn_away(c); /* without a wait, which would exceed the limit */
     return code;
 }
 

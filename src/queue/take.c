@@ -249,6 +249,8 @@ static int look(struct taking *t, uint32_t seen)
     struct zcrp_queue *q = t->queue;
     instant since = t->deadline == 0 ? 0 : clock_now();
 
+    if (t->deadline == 0 || t->taken > 0) /* who comes rarely hears all */
+        sockets_hear(&q->sockets);
     for (uint32_t looks = 1;; looks++) {
         if (is_to_sleep(t, since, looks))
             queue_sleep(q, seen, t->deadline);

@@ -337,6 +337,11 @@ static bool is_deaf(struct sockets *s)
     return sockets_are_polled(s) && !is_epolls_turn(s);
 }
 
+void sockets_hear(struct sockets *s)
+{
+    atomic_store(&s->looks, 0);
+}
+
 bool sockets_glance(struct sockets *s)
 {
     bool any = false;

@@ -112,6 +112,9 @@ void sockets_abandon(struct sockets *s);
  * also several. */
 bool sockets_look(struct sockets *s, instant until);
 
+/* The next look does ask epoll, also if members are polled. */
+void sockets_hear(struct sockets *s);
+
 /* Glances at those that are polled, and looks at no socket. True if one of them has something. */
 bool sockets_glance(struct sockets *s);
 

@@ -272,6 +272,29 @@ TEST(admission__a_full_backlog, .rows = 2)
     ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
 }
 
+/* A call that finds no room keeps its time limit: it says its last words, and waits for nobody. Of
+ * five the quickest counts, because of what else the machine does. */
+TEST(admission__in_vain_takes_no_longer, .rows = 2)
+{
+    const int64_t limit = 100 * ENDS_MILLISECOND;
+    const struct zcrp_options full = {.backlog = 1, .connections = 1};
+    struct house h = house_open("127.0.0.1", &full);
+    struct zcrp_connection *there = connect_to(&h), *c;
+    const struct zcrp_options options = {.flags = _i == 0 ? ZCRP_NO_MEMORY : 0};
+    int64_t quickest = INT64_MAX;
+
+    for (int i = 0; i < 5; i++) {
+        int64_t began = ends_now_ns();
+        ck_assert_int_eq(house_connect(&h, &c, &options, limit), ZCRP_ERROR_TIMEOUT);
+        int64_t took = ends_now_ns() - began;
+        quickest = took < quickest ? took : quickest;
+    }
+    ck_assert_int_ge(quickest, limit);
+    ck_assert_int_lt(quickest, 2 * limit);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+    (void)zcrp_connection_close(there);
+}
+
 /* ---- nobody listens ---- */
 
 /* A port of an address of no other test, at which nobody listens any more. */

@@ -206,6 +206,12 @@ TEST(sockets_look__polls)
     for (int i = 0; i < 100 && client[1].turns == 0; i++)
         ck_assert(sockets_look(&set, 0));
     ck_assert_int_eq(client[1].turns, 1);
+    for (int i = 2; i < 10; i++) {
+        wake_signal(&client[1].socket);
+        sockets_hear(&set);
+        ck_assert(sockets_look(&set, 0));
+        ck_assert_int_eq(client[1].turns, i);
+    }
     ck_assert(!sockets_rest(&set));
     ck_assert(sockets_are_polled(&set));
     client[0].has_memory = false;
