@@ -25,7 +25,7 @@ enum { SLOTS = 4, BYTES = 1 << 20, SENT = 0x55, OWNED = 0xAA, SLOW_MS = 50 };
 
 #define MS ((int64_t)1000000)
 
-static const struct zcrp_options limits = {.silence_ns = 1000 * MS, .linger_ns = 200 * MS};
+static const struct zcrp_options limits = {.silence_ns = 4000 * MS, .linger_ns = 200 * MS};
 
 /* The sender does not give up a receiver that a busy machine keeps waiting, and looks for something
  * to push while that copies. */
