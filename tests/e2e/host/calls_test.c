@@ -124,7 +124,7 @@ static double least_calls(bool is_wrapped, double enough)
 {
     double least = calls_each(is_wrapped);
 
-    for (int i = 0; i < 4 && least > enough; i++)
+    for (int i = 0; i < 9 && least > enough; i++)
         least = fmin(least, calls_each(is_wrapped));
     return least;
 }
