@@ -87,7 +87,7 @@ static void take_events(struct run *r)
         CHECK(m->buffer != NULL);
         check_length(&event, m);
         CHECK(event.scribbled <= m->size);
-        pieces_clear(NULL, messages_bytes(m), event.length, event.scribbled);
+        pieces_clear(m->pieces, m->buffer, event.length, event.scribbled);
         CHECK(event.outcome != OUTCOME_OK ||
               is_clear(messages_bytes(m) + event.length, m->size - event.length));
         messages_end(&r->messages, m);
