@@ -112,17 +112,17 @@ void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, in
 
 __attribute__((noinline)) void message_clear(const struct message *m, uint64_t first, uint64_t last)
 {
-    struct iovec piece[PIECES_MOST] = {{m->public.buffer + first, last - first}};
-    uint32_t count = 1;
+    struct iovec piece[PIECES_MOST];
 
     if (!m->is_wrapped) {
         pieces_clear(m->pieces, m->public.buffer, first, last);
-        return;
+    } else if (m->pieces == NULL) {
+        nofault_clear(m->public.buffer + first, last - first);
+    } else {
+        uint32_t count = pieces_list(m->pieces, first, last, piece, PIECES_MOST);
+        for (uint32_t i = 0; i < count; i++)
+            nofault_clear(piece[i].iov_base, piece[i].iov_len);
     }
-    if (m->pieces != NULL)
-        count = pieces_list(m->pieces, first, last, piece, PIECES_MOST);
-    for (uint32_t i = 0; i < count; i++)
-        nofault_clear(piece[i].iov_base, piece[i].iov_len);
 }
 
 void message_decide(struct message *m, int code, nlong length)

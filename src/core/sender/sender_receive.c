@@ -506,7 +506,7 @@ static void receive_plain(struct sender *s, instant now, const uint8_t *datagram
 
 static bool may_be_admitted(const struct sender *s)
 {
-    return s->phase == SENDER_OPEN && s->ended == OUTCOME_OK && !s->session.was_paired;
+    return !sender_is_over(s) && s->ended == OUTCOME_OK && !s->session.was_paired;
 }
 
 void sender_admit(struct sender *s, instant now)

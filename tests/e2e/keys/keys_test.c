@@ -309,6 +309,30 @@ TEST(keys__close_is_heard, .needs = has_keys)
     zcrp_listener_close(p.house.listener);
 }
 
+/* A message, and a close at once: the handshake is still under way. All arrives, and then the end.
+ */
+TEST(keys__closed_before_it_is_met, .needs = has_keys, .rows = 2)
+{
+    struct zcrp_options options = {.flags = _i == 0 ? ZCRP_NO_MEMORY : 0};
+    struct pair p;
+    options.first_messages = 1;
+    p.house = house_with(options, shared("alice", key));
+    ck_assert_int_eq(call(&p, options, shared("alice", key), 0), ZCRP_OK);
+    struct zcrp_msg *m = zcrp_alloc_msg(1000);
+    fill(m->buffer, 1000, 7);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.there), m, 1000), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(p.there), ZCRP_OK);
+    ck_assert_int_eq(zcrp_error(m), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &p.here, 5 * ENDS_SECOND), ZCRP_OK);
+    struct zcrp_msg *first = zcrp_connection_first(p.here, 0);
+    ck_assert_int_eq(zcrp_wait_for(first, 5 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_uint_eq(first->length, 1000);
+    ck_assert_int_eq(memcmp(first->buffer, m->buffer, 1000), 0);
+    zcrp_free_msg(m);
+    (void)zcrp_connection_close(p.here);
+    zcrp_listener_close(p.house.listener);
+}
+
 /* The size of a message that has no buffer is asked for, sealed like all else. */
 TEST(keys__expect, .needs = has_keys)
 {

@@ -658,7 +658,7 @@ TEST(close__of_a_peer_that_has_bound_it, .rows = 2)
     sender_agree_close(rig.s);
     sender_fail(rig.s, rig.now, OUTCOME_PEER_CLOSED);
     sender_rig_expect_nothing();
-    rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag + _i};
+    rig.pairing = (struct pairing){.session = RIG_SESSION, .tag = hello.pairing.tag + (uint32_t)_i};
     sender_rig_say_ack("", true);
     if (_i == 0) {
         hello = sender_rig_hello();
