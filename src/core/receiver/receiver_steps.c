@@ -175,6 +175,7 @@ static void on_sender_closed(struct receiver *r, instant now, bool is_cut)
 
 static void on_partner(struct receiver *r, instant now, const struct hello *hello)
 {
+    uint32_t requests = r->timer.requests;
     r->counters.hellos++;
     receiver_hear(r, now);
     if (hello->is_closing) {
@@ -183,6 +184,9 @@ static void on_partner(struct receiver *r, instant now, const struct hello *hell
     }
     enum known how = receiver_session_on_known(&r->session, hello->requested, r->messages.next);
     bool is_known = r->session.known >= r->session.requested;
+    if (how ==
+        KNOWN_BEFORE) /* a sign of life: what it does not know is repeated ever more slowly */
+        r->timer.requests = requests;
     receiver_timer_on_known(&r->timer, now, r);
     if (how != KNOWN_NEWLY || !is_known) /* else it answers a request */
         answer(r, now, how != KNOWN_BEFORE && !is_known);

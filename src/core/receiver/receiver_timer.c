@@ -252,7 +252,7 @@ void receiver_timer_on_ask(struct receiver_timer *t, instant now)
 /* Until the request is repeated. */
 static void wait_for_sign(struct receiver_timer *t, instant now, const struct receiver *r)
 {
-    t->request = now + request_interval(r, 0);
+    t->request = now + request_interval(r, t->requests);
 }
 
 void receiver_timer_on_heard(struct receiver_timer *t, instant now, const struct receiver *r)

@@ -171,6 +171,22 @@ TEST(unit__void_ends_what_is_withdrawn)
     receiver_rig_expect("request 1*1=128");
 }
 
+/* What was taken back is told again and again until the sender passes it, which it may do much
+ * later. A sender that only says that it is there makes that no more often than once a second. */
+TEST(request__of_what_is_withdrawn_becomes_rare)
+{
+    uint32_t requests = 0;
+    start();
+    ck_assert(receiver_cancel(rig.r, rig.now, 0));
+    for (instant end = rig.now + 60 * SECOND; rig.now < end; rig.now = receiver_deadline(rig.r)) {
+        struct burst burst;
+        receiver_expire(rig.r, rig.now);
+        for (; receiver_take(rig.r, rig.now, &burst); requests++)
+            receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 2});
+    }
+    ck_assert_uint_le(requests, 2 * 70);
+}
+
 TEST(unit__of_another_session_tag_or_version_is_dropped)
 {
     start();
