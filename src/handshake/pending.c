@@ -87,8 +87,8 @@ static bool is_known(const struct pending_handshake *h)
     return h->again != NEVER;
 }
 
-/* Is this place to be had rather than that one? One that was refused goes before all others, and
- * one whose key was accepted behind them. */
+/* Is this place to be had rather than that one? One that was refused goes before all others. One
+ * whose key was accepted is not to be had: it could not begin anew. */
 static bool is_better(const struct pending_handshake *h, const struct pending_handshake *other)
 {
     if (other == NULL || has_failed(h))
@@ -117,9 +117,9 @@ static struct pending_handshake *find_oldest(struct pending *p, uint64_t host, b
         if (counts && is_better(h, oldest))
             oldest = h;
     }
-    bool gives_way =
-        oldest != NULL && (has_failed(oldest) || now - oldest->came >= HANDSHAKE_PATIENCE);
-    return gives_way ? oldest : NULL;
+    if (oldest == NULL || is_known(oldest)) /* a caller that is turned away now may come again */
+        return NULL;
+    return has_failed(oldest) || now - oldest->came >= HANDSHAKE_PATIENCE ? oldest : NULL;
 }
 
 static struct pending_handshake *find_place(struct pending *p, uint64_t host, instant now)
