@@ -207,20 +207,21 @@ help:
 
 # ---- building
 
+# A command without a shell before it is one process less.
+blank :=
 ifneq ($(V),1)
-say = @echo "  $(1)	$@";
+say = $(info $(blank)  $(1)	$@)@
 endif
 
 # Changes when the compiler, a flag or a peer does, and everything with it.
 $(OUT)/flags: export FLAGS = $(COMPILE) $(LTO) $(LDFLAGS) $(PEERS)
 $(OUT)/flags: export SETTINGS = $(settings)
 $(OUT)/flags: FORCE
-	@mkdir -p $(@D)
+	@mkdir -p $(addprefix $(OBJ)/,$(sort $(dir $(filter %.c,$(CODE)))))
 	@echo "$$FLAGS" | cmp -s - $@ || echo "$$FLAGS" >$@
 	@echo "$$SETTINGS" | cmp -s - $(OUT)/settings || echo "$$SETTINGS" >$(OUT)/settings
 
 $(OBJ)/%.o: %.c $(OUT)/flags
-	@mkdir -p $(@D)
 	$(call say,cc)$(COMPILE) $(ANYWHERE) -MMD -MP -c -o $@ $<
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
