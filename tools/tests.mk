@@ -120,6 +120,7 @@ aal5-rest := $(e2e)
 memory := $(e2e)
 scripts-rest = $(scripts) $(LAB)
 sim-little := $(sim)
+sim-short := $(sim)
 sim-brief := $(sim)
 scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS) $(EXAMPLES) $(if $(filter plain,$(VARIANT)),$(PRODUCTS)/lab/instructions)
 checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
@@ -190,7 +191,7 @@ CHECK_plain := $(CHECK_first) $(patsubst sim,sim-brief,$(filter-out model $(CHEC
 CHECK_asan := e2e-little property unit-around-core sim-little mock-little corpus
 CHECK_tsan := threads
 build_tests = 'build/$(or $(3),$(1)):build=$(parallel) built VARIANT=$(1) SUITES="$(2)"'
-check: SEEDS := 4
+check: SEEDS := 2
 check: export ZCRP_CHURN_ROUNDS ?= 500
 check:
 	@rm -f $(foreach v,plain asan tsan,build/$v/built)
