@@ -118,6 +118,7 @@ SUITE_NAMES := model scripts attack aal5 memory e2e sim property unit mock golde
 aal5 := $(e2e)
 aal5-rest := $(e2e)
 memory := $(e2e)
+memory-little := $(e2e)
 scripts-rest = $(scripts) $(LAB)
 sim-little := $(sim)
 sim-short := $(sim)
@@ -186,8 +187,8 @@ model-all:
 # What sleeps runs beside compilers, and then beside what computes; so the programs that sleep most are built first.
 # A variant that does not build is one failure. A compiler that nobody here has seen may warn, and the tests go on;
 # continuous integration (.ci/run) sets WERROR=-Werror.
-CHECK_first := aal5 memory e2e
-CHECK_plain := $(CHECK_first) $(patsubst sim,sim-brief,$(filter-out model $(CHECK_first),$(SUITE_NAMES)))
+CHECK_first := aal5 memory-little e2e
+CHECK_plain := $(CHECK_first) $(patsubst sim,sim-brief,$(filter-out model property memory $(CHECK_first),$(SUITE_NAMES)))
 CHECK_asan := e2e-little property unit-around-core sim-little mock-little corpus
 CHECK_tsan := threads
 build_tests = 'build/$(or $(3),$(1)):build=$(parallel) built VARIANT=$(1) SUITES="$(2)"'
@@ -209,7 +210,7 @@ stage = $(call again,$(1)) TALLY=$(TOTAL) $(2) $(or_failure)
 check-all:
 	@mkdir -p build && : >$(TOTAL)
 	+@$(parallel) check TALLY=$(TOTAL) $(or_failure)
-	+@$(call stage,plain,SUITES='model sim aal5-rest scripts-rest' SEEDS=200)
+	+@$(call stage,plain,SUITES='model sim property aal5-rest scripts-rest' SEEDS=200)
 	+@$(call stage,clang,SUITES='unit mock')
 	+@$(call stage,asan,SUITES='unit mock golden e2e sim attack aal5 aal5-rest memory scripts' SEEDS=100)
 	+@$(call stage,tsan,SUITES='unit mock e2e aal5 aal5-rest memory scripts')
