@@ -180,6 +180,10 @@ objects = $(patsubst %.c,$(OBJ)/%.o,$(filter-out $(LEFT_OUT),$(foreach p,$(1),$(
 
 # meson.build has these patterns, too.
 LIBRARY := $(call objects,src/*/*.c src/*/*/*.c)
+# A sanitizer's compiler takes a third less time for a folder as one file, because it reads all headers once. Mocks replace
+# calls between files, but none within the core. So names of two files in one of these folders differ.
+FOLDERS := $(if $(findstring sanitize,$(flags_$(VARIANT))),$(patsubst %,src/core/%,adt keys path receiver sender wire))
+LIBRARY := $(filter-out $(FOLDERS:%=$(OBJ)/%/%.o),$(LIBRARY)) $(FOLDERS:%=$(OBJ)/%.o)
 # Its objects can be linked as they are, too: its own tests are. The assembler then writes this folder into the program
 # (gcc 12, whatever it is told), so the object that zcrp-top shares is compiled alone.
 BOARD_FILE := $(OBJ)/src/statsfile/board_file.o
@@ -223,6 +227,11 @@ $(OUT)/flags: FORCE
 
 $(OBJ)/%.o: %.c $(OUT)/flags
 	$(call say,cc)$(COMPILE) $(ANYWHERE) -MMD -MP -c -o $@ $<
+
+$(foreach f,$(FOLDERS),$(eval $(OBJ)/$f.o: $(wildcard $f/*.c)))
+$(FOLDERS:%=$(OBJ)/%.o): $(OBJ)/%.o: $(OUT)/flags
+	@printf '#include "%s"\n' $(sort $(wildcard $*/*.c)) >$(@:.o=.c)
+	$(call say,cc)$(COMPILE) -I. -MMD -MP -c -o $@ $(@:.o=.c)
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
 

@@ -194,7 +194,7 @@ static bool is_of_epoch(uint8_t flags, uint64_t number, uint32_t epoch_bits)
     return (flags & SEAL_EPOCH_FLAGS) == seal_epoch_flags(number, epoch_bits);
 }
 
-static bool is_ours(const struct keyring *k, const uint8_t tail[TAIL_BYTES])
+static bool is_of_pairing(const struct keyring *k, const uint8_t tail[TAIL_BYTES])
 {
     struct pairing pairing = datagram_tail_decode(tail).pairing;
     return keyring_is_ready(k) && pairing.session == k->pairing.session &&
@@ -220,7 +220,7 @@ static enum sealed open_control(struct keyring *k, opening open, const uint8_t *
                              .in = datagram,
                              .bytes = bytes,
                              .out = out};
-    if (!is_ours(k, tail))
+    if (!is_of_pairing(k, tail))
         return SEALED_FOREIGN;
     if (!is_of_epoch(tail[TAIL_BYTES - 2], text.number, o->epoch_bits)) {
         o->forged++;
@@ -275,7 +275,7 @@ enum sealed keyring_look_at_unit(const struct keyring *k, const uint8_t trailer[
                                  struct sealed_unit *unit)
 {
     const struct opener *o = &k->units_in;
-    if (!is_ours(k, trailer + TAIL_AT))
+    if (!is_of_pairing(k, trailer + TAIL_AT))
         return SEALED_FOREIGN;
     memcpy(unit->wire, trailer, TRAILER_BYTES);
     memcpy(unit->plain, trailer, TRAILER_BYTES);

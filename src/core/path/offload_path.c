@@ -3,14 +3,14 @@
 #include "core/check.h"
 #include "core/number.h"
 
-static void begin(struct offload_path *p)
+static void begin_anew(struct offload_path *p)
 {
     *p = (struct offload_path){.state = OFFLOAD_PATH_WORKS};
 }
 
 void offload_path_init(struct offload_path *p, bool is_used)
 {
-    begin(p);
+    begin_anew(p);
     if (!is_used)
         p->state = OFFLOAD_PATH_UNUSED;
 }
@@ -68,7 +68,7 @@ static void on_cut_arrived(struct offload_path *p, uint32_t units)
     if (p->state == OFFLOAD_PATH_FAILED && p->proofs < OFFLOAD_PATH_PROOFS)
         return;
     if (p->state != OFFLOAD_PATH_WORKS)
-        begin(p);
+        begin_anew(p);
     p->missed =
         p->missed - good > -OFFLOAD_PATH_CREDIT ? p->missed - (int32_t)good : -OFFLOAD_PATH_CREDIT;
 }
