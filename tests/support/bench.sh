@@ -41,7 +41,7 @@ first_child() {
 
 # start_endless : two ends alone with much to do, processes $sender and $receiver.
 start_endless() {
-    "$bench" --size 64K --count 100000000 --repeat 1 2>"$place/said" &
+    "$bench" --size 64K --rate 100M --count 100000000 --repeat 1 2>"$place/said" &
     sender=$!
     check "it begins" eventually has_receiver
     sleep 0.3 # somewhere in the middle

@@ -32,12 +32,12 @@ check "one flow" "$bench" --transport zcrp --size 64K --count 20 --repeat 1 --js
 check "no column" sh -c "! grep -q index '$place/out'"
 json "runs[0]['flows'] == 1 and runs[0]['fairness'] == 1"
 
-check "for a time, with lines" "$bench" --parallel 2 --transport zcrp --size 64K --duration 0.5 \
+check "for a time, with lines" "$bench" --parallel 2 --rate 100M --transport zcrp --size 64K --duration 0.5 \
     --repeat 1 --interval 0.1
 shows "lines" "^ +0.2 "
 
 listen
-"$bench" --connect "127.0.0.1:$port" --parallel 3 --transport zcrp --size 64K --duration 30 \
+"$bench" --connect "127.0.0.1:$port" --parallel 3 --rate 100M --transport zcrp --size 64K --duration 30 \
     >/dev/null 2>"$place/said" &
 sender=$!
 sleep 1

@@ -54,7 +54,7 @@ said = [peer.readline() for _ in range(2)]
 assert said[0] == b'settled\n' and said[1].startswith(b'failed the sending end says nonsense'), said"
 
 # Who comes while a run is under way waits, or is told.
-"$bench" --connect "127.0.0.1:$port" --transport zcrp,tcp --size 64K --duration 1 --repeat 1 \
+"$bench" --connect "127.0.0.1:$port" --transport zcrp,tcp --size 64K --rate 100M --duration 1 --repeat 1 \
     --quiet &
 first=$!
 sleep 0.3

@@ -2,6 +2,7 @@
 # zcrp-bench over AF_UNIX streams and pipes: every byte arrives, round trips come back, an end that dies or
 # stands still is told, and options that make no sense with them are refused.
 # load: asleep
+# stage: check-all
 set -u
 
 . "$(dirname "$0")/../../support/bench.sh"
