@@ -101,6 +101,8 @@ struct transport_met transport_meet(struct transport *t, struct transport_errand
     if (errand->pairing.session == 0) {
         if (shm_look(t->shm) == SHM_HERE) /* it stays while this thread looks */
             met.peer_file = shm_open_peer(t->shm);
+        if (shm_must_wake(t->shm))
+            channel_wake_peer(t->out);
         return met;
     }
     met.why = (uint32_t)shm_meet(&met.made, t->is_sender, units, &terms);

@@ -26,6 +26,7 @@ struct shm_meeting {
     instant looked;             /* last */
     bool has_secret;            /* the session has keys, */
     uint8_t secret[SHM_SECRET]; /* and this */
+    bool has_spoken;            /* since the other end was woken last */
 };
 
 /* How a sender uses the staging buffer: small units are copied together there, a burst behind the

@@ -131,7 +131,8 @@ static enum shm_refusal share_page(struct shm *n)
     return why;
 }
 
-/* A socket of another user's is told who has come, and nothing else. */
+/* A socket of another user's is told who has come, and nothing else. With keys the receiver speaks
+ * first. */
 static enum shm_refusal connect_to_receiver(struct shm *n)
 {
     int fd = n->meeting->socket;
@@ -139,7 +140,7 @@ static enum shm_refusal connect_to_receiver(struct shm *n)
     if (!rendezvous_connect(fd, n->units, n->pairing, secret_of(n->meeting)))
         return SHM_ELSEWHERE;
     if (rendezvous_is_own_user(fd, &n->peer.pid))
-        return share_page(n);
+        return n->meeting->has_secret ? SHM_FINE : share_page(n);
     const struct connect_message m = message_of(n);
     (void)rendezvous_hand_in(fd, &m, NULL, 0);
     return SHM_STRANGER;
@@ -265,6 +266,16 @@ static void on_connect(struct shm *n, const struct rendezvous_arrival *a)
         consent(n, why);
 }
 
+/* With keys. */
+static void greet(struct shm_meeting *m)
+{
+    m->has_spoken = true;
+    if (rendezvous_greet(m->caller, m->secret))
+        return;
+    m->if_nobody = SHM_STRANGER;
+    rendezvous_refuse(m->caller, SHM_STRANGER);
+}
+
 /* Who says nothing makes room for the next. False if there is nobody. */
 static bool let_in(struct shm *n, bool is_silent)
 {
@@ -279,6 +290,8 @@ static bool let_in(struct shm *n, bool is_silent)
         return false;
     close_file(&m->caller);
     m->caller = next;
+    if (m->has_secret)
+        greet(m);
     return true;
 }
 
@@ -330,11 +343,18 @@ static enum shm_refusal refusal_of(uint32_t word)
     return word == SHM_FINE || word > SHM_FALSE ? SHM_FALSE : (enum shm_refusal)word;
 }
 
+static bool is_refusal(const struct rendezvous_arrival *a)
+{
+    const struct refusal_message *m = &a->says.refusal;
+
+    return a->bytes == (ssize_t)sizeof(*m) && m->version == RENDEZVOUS_VERSION;
+}
+
 static void on_refusal(struct shm *n, const struct rendezvous_arrival *a)
 {
     const struct refusal_message *m = &a->says.refusal;
 
-    if (a->bytes != (ssize_t)sizeof(*m) || m->version != RENDEZVOUS_VERSION)
+    if (!is_refusal(a))
         return;
     if (m->why != SHM_FORBIDDEN || !n->meeting->lets_read) {
         decide(n, refusal_of(m->why));
@@ -345,13 +365,30 @@ static void on_refusal(struct shm *n, const struct rendezvous_arrival *a)
         (void)prctl(PR_SET_PTRACER, (unsigned long)a->pid, 0, 0, 0);
 }
 
-static void look_for_refusal(struct shm *n)
+/* Whoever listens there is handed nothing before it has shown that it has the session's secret. */
+static void on_greeting(struct shm *n, const struct rendezvous_arrival *a)
+{
+    enum shm_refusal why = a->bytes > 0 ? SHM_FALSE : SHM_ELSEWHERE;
+
+    if (is_refusal(a)) {
+        why = refusal_of(a->says.refusal.why);
+    } else if (rendezvous_is_greeting(a, n->meeting->secret)) {
+        why = share_page(n);
+        n->meeting->has_spoken = true;
+    }
+    if (why != SHM_FINE)
+        decide(n, why);
+}
+
+static void look_for_word(struct shm *n)
 {
     struct rendezvous_arrival a;
 
     if (n->meeting->socket < 0 || !rendezvous_take(n->meeting->socket, &a))
         return;
-    if (a.bytes > 0)
+    if (n->page == NULL)
+        on_greeting(n, &a);
+    else if (a.bytes > 0)
         on_refusal(n, &a);
     else if (atomic_load(&n->page->consent) == CONSENT_NONE)
         decide(n, SHM_ELSEWHERE);
@@ -389,7 +426,7 @@ static void begin(struct shm *n)
 static void look_for_consent(struct shm *n)
 {
     instant now = clock_now();
-    uint32_t consent = atomic_load(&n->page->consent);
+    uint32_t consent = n->page != NULL ? atomic_load(&n->page->consent) : CONSENT_NONE;
 
     if (consent == CONSENT_YES)
         begin(n);
@@ -398,7 +435,7 @@ static void look_for_consent(struct shm *n)
     else if (now - n->meeting->began > ANSWER_BY)
         decide(n, SHM_ELSEWHERE);
     else if (take_look(n, now))
-        look_for_refusal(n);
+        look_for_word(n);
 }
 
 /* Has the receiver changed its mind? If so, it has written before why. */
@@ -438,6 +475,14 @@ enum shm_state shm_look(struct shm *n)
     return shm_state(n);
 }
 
+bool shm_must_wake(struct shm *n)
+{
+    bool has_spoken = n->meeting->has_spoken;
+
+    n->meeting->has_spoken = false;
+    return has_spoken;
+}
+
 enum shm_state shm_state(struct shm *n)
 {
     if (atomic_load(&n->state) == SHM_HERE && n->out != NULL)
@@ -445,14 +490,17 @@ enum shm_state shm_state(struct shm *n)
     return (enum shm_state)atomic_load(&n->state);
 }
 
+/* With keys the two speak in turn, and wake each other: then neither waits longer. */
 instant shm_look_at(const struct shm *n)
 {
     const struct shm_meeting *m = n->meeting;
+    bool has_page = n->page != NULL, is_sender = n->out != NULL;
 
     if (atomic_load(&n->state) != SHM_MEETING)
         return NEVER;
-    if (n->out != NULL && atomic_load(&n->page->consent) != CONSENT_NONE)
+    if (is_sender && has_page && atomic_load(&n->page->consent) != CONSENT_NONE)
         return m->looked;
     duration pause = (m->looked - m->began) / LOOK_PART;
-    return m->looked + (pause > LOOK_AGAIN ? pause : LOOK_AGAIN);
+    bool is_soon = m->has_secret && !has_page && (is_sender || m->caller >= 0);
+    return m->looked + (pause > LOOK_AGAIN && !is_soon ? pause : LOOK_AGAIN);
 }

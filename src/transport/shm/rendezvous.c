@@ -75,6 +75,40 @@ bool rendezvous_is_own_user(int fd, pid_t *pid)
     return *pid > 0 && who.uid == geteuid();
 }
 
+/* ---- greeting ---- */
+
+/* Neither the name nor another proof is a hash of as many bytes. */
+static void prove_processes(const uint8_t *secret, pid_t receiver, pid_t sender,
+                            uint8_t proof[RENDEZVOUS_PROOF])
+{
+    const uint32_t of[] = {(uint32_t)receiver, (uint32_t)sender};
+
+    (void)crypto_generichash(proof, RENDEZVOUS_PROOF, (const unsigned char *)of, sizeof(of), secret,
+                             SHM_SECRET);
+}
+
+bool rendezvous_greet(int fd, const uint8_t *secret)
+{
+    struct greeting_message m = {.version = RENDEZVOUS_VERSION};
+    pid_t sender;
+
+    if (!rendezvous_is_own_user(fd, &sender))
+        return false;
+    prove_processes(secret, getpid(), sender, m.proof);
+    (void)send(fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
+    return true;
+}
+
+bool rendezvous_is_greeting(const struct rendezvous_arrival *a, const uint8_t *secret)
+{
+    const struct greeting_message *m = &a->says.greeting;
+    uint8_t good[RENDEZVOUS_PROOF];
+
+    prove_processes(secret, a->pid, getpid(), good);
+    return a->is_own_user && a->bytes == (ssize_t)sizeof(*m) && m->version == RENDEZVOUS_VERSION &&
+           sodium_memcmp(good, m->proof, sizeof(good)) == 0;
+}
+
 /* ---- messages ---- */
 
 /* What a message has beside its bytes: files. */

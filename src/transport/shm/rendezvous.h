@@ -5,10 +5,14 @@
  *
  * The kernel tells each end of a connection process and user of the other, from beginning to end.
  *
- *     sender    connect_message, with the files of the shared page, and of its arena -->
- *               <-- refusal_message                                                  receiver
+ *     sender    <-- greeting_message, in a session with keys                       receiver
+ *               connect_message, with the files of the shared page, and of its arena -->
+ *               <-- refusal_message
  *
- * Each end proves that it has the session's secret by a hash of that and the sender's nonce. */
+ * With keys each end proves that it has the session's secret. The receiver's greeting is a hash of
+ * that and of both processes, so a sender hands nothing to whoever took the name when it was free:
+ * its own user's processes, too, can see the name while the receiver listens. What follows is
+ * proved by a hash of the secret and the sender's nonce. */
 #ifndef ZCRP_TRANSPORT_SHM_RENDEZVOUS_H
 #define ZCRP_TRANSPORT_SHM_RENDEZVOUS_H
 
@@ -27,6 +31,12 @@ enum {
     RENDEZVOUS_PROOF = 16,   /* bytes */
     RENDEZVOUS_FILES = 2,    /* that come with a message, at most */
     RENDEZVOUS_CALLERS = 16, /* that wait, at most */
+};
+
+/* The receiver's first message, to each process of its user that connects, if there are keys. */
+struct greeting_message {
+    uint32_t version;
+    uint8_t proof[RENDEZVOUS_PROOF];
 };
 
 /* The sender's first and only message. */
@@ -52,6 +62,7 @@ struct refusal_message {
 /* What came over a connection, and the process that sent it. */
 struct rendezvous_arrival {
     union {
+        struct greeting_message greeting;
         struct connect_message connect;
         struct refusal_message refusal;
     } says;
@@ -79,6 +90,12 @@ __attribute__((warn_unused_result)) int rendezvous_accept(int fd);
 
 /* Is the other end a process of this user that can be named here? */
 bool rendezvous_is_own_user(int fd, pid_t *pid);
+
+/* Greets whoever has connected, in a session with this secret. False: it is not of this user. */
+bool rendezvous_greet(int fd, const uint8_t *secret);
+
+/* Was this the greeting of a process that has the secret to this one? */
+bool rendezvous_is_greeting(const struct rendezvous_arrival *a, const uint8_t *secret);
 
 /* Hands in the message, with `count` files. */
 bool rendezvous_hand_in(int fd, const struct connect_message *m, const int *files, size_t count);

@@ -21,8 +21,8 @@
  * Two ends meet once a session has begun over a socket whose ends have one address (rendezvous.h).
  * The sender hands in a sealed memfd, the shared page (page.h), and the address of a nonce. The
  * receiver checks these, reads the nonce from the sender's memory, and consents in the page. In a
- * session with keys both ends show that they have its secret. Anything that forbids it leaves the
- * datagrams where they are (enum shm_refusal).
+ * session with keys both ends show that they have its secret, the receiver before anything is
+ * handed in. Anything that forbids it leaves the datagrams where they are (enum shm_refusal).
  *
  * An end may have a shared arena (shared_arena.h): the sender hands it in, too. The receiver copies
  * from its own mapping of that, and into an arena of its own without a call. A receiver that may
@@ -99,6 +99,10 @@ enum shm_state shm_state(struct shm *n);
 /* While they meet: looks at the socket, or for the answer, if it is time to. Some system calls, by
  * one thread at a time. How it stands then. */
 enum shm_state shm_look(struct shm *n);
+
+/* Has a look said something that the peer waits for? Then it is to be woken; this forgets it. By
+ * the thread that looked. */
+bool shm_must_wake(struct shm *n);
 
 /* When it is time to look; NEVER: they do not meet. The longer they meet, the more rarely. */
 instant shm_look_at(const struct shm *n);

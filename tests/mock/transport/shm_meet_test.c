@@ -828,13 +828,80 @@ TEST(shm_look__silent_callers)
 
 static const uint8_t secret[SHM_SECRET] = {1, 2, 3}, other_secret[SHM_SECRET] = {4};
 
-TEST(shm_secret__both_have_it)
+/* The receiver has greeted who has connected, and that has handed in. */
+static void meet_with_secret(void)
 {
     sender_terms.secret = receiver_terms.secret = secret;
     begin_to_listen();
     assert_int_equal(connect_sender(), SHM_FINE);
+    assert_null(n.sender->page);
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+    assert_int_equal(shm_look(n.sender), SHM_MEETING);
+    assert_non_null(n.sender->page);
+    wait_until_time(n.receiver);
+}
+
+TEST(shm_secret__both_have_it)
+{
+    meet_with_secret();
     assert_int_equal(shm_look(n.receiver), SHM_HERE);
     assert_int_equal(shm_look(n.sender), SHM_HERE);
+    assert_int_equal(own_descriptors(), descriptors_before);
+}
+
+/* Each end has the other one woken when that has something to hear. */
+TEST(shm_secret__wakes_the_other)
+{
+    sender_terms.secret = receiver_terms.secret = secret;
+    begin_to_listen();
+    assert_int_equal(connect_sender(), SHM_FINE);
+    assert_int_equal(shm_look(n.sender), SHM_MEETING);
+    assert_false(shm_must_wake(n.sender));
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+    assert_true(shm_must_wake(n.receiver));
+    wait_until_time(n.sender);
+    assert_int_equal(shm_look(n.sender), SHM_MEETING);
+    assert_true(shm_must_wake(n.sender));
+    assert_false(shm_must_wake(n.sender));
+}
+
+/* Nothing can be handed in any more. */
+TEST(shm_secret__limits)
+{
+    sender_terms.secret = receiver_terms.secret = secret;
+    begin_to_listen();
+    assert_int_equal(connect_sender(), SHM_FINE);
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+    break_call(MEMFD_CREATE, EMFILE);
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_LIMITED);
+}
+
+/* Nobody greets. */
+TEST(shm_secret__nobody_greets)
+{
+    sender_terms.secret = receiver_terms.secret = secret;
+    begin_to_listen();
+    assert_int_equal(connect_sender(), SHM_FINE);
+    shm_free(n.receiver);
+    n.receiver = NULL;
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_ELSEWHERE);
+}
+
+/* The receiver takes the sender for a stranger, which the sender does not know. */
+TEST(shm_secret__another_user)
+{
+    sender_terms.secret = receiver_terms.secret = secret;
+    kernel.uid_more = 1;
+    begin_to_listen();
+    assert_int_equal(connect_sender(), SHM_FINE);
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_STRANGER);
+    assert_int_equal(kernel.calls[MEMFD_CREATE], 0);
+    wait_until_over(n.receiver);
+    assert_int_equal(shm_why(n.receiver), SHM_STRANGER);
 }
 
 /* An end without the secret does not find the socket. */
@@ -859,23 +926,55 @@ static void change_proof(struct connect_message *message)
 /* Nor does it help to see its name. */
 TEST(shm_secret__a_message_without_proof)
 {
-    sender_terms.secret = receiver_terms.secret = secret;
     kernel.on_connect = change_proof;
-    expect_passed_over();
+    meet_with_secret();
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+    wait_until_over(n.sender);
+    assert_int_equal(shm_why(n.sender), SHM_ELSEWHERE);
 }
 
-/* A process of the same user, which took the socket's name when it was free, cannot consent. */
 TEST(shm_secret__a_consent_without_proof)
 {
-    sender_terms.secret = receiver_terms.secret = secret;
-    int listening = listen_there();
-
-    assert_int_equal(connect_sender(), SHM_FINE);
+    meet_with_secret();
     atomic_store(&n.sender->page->sight, SIGHT_MEMORY);
     atomic_store(&n.sender->page->consent, CONSENT_YES);
     assert_int_equal(shm_look(n.sender), SHM_AWAY);
     assert_int_equal(shm_why(n.sender), SHM_FALSE);
+}
+
+/* A process of the same user, which took the socket's name when it was free, is handed nothing, and
+ * is not let read. */
+TEST(shm_secret__at_a_socket_of_an_impostor)
+{
+    const struct refusal_message refusal = {.version = RENDEZVOUS_VERSION, .why = SHM_FORBIDDEN};
+    struct connect_message heard;
+
+    sender_terms.secret = receiver_terms.secret = secret;
+    lets_read = true;
+    int listening = listen_there();
+    assert_int_equal(connect_sender(), SHM_FINE);
+    int fd = accept(listening, NULL, NULL);
+    assert_int_equal(recv(fd, &heard, sizeof(heard), MSG_DONTWAIT), -1);
+    assert_int_equal(send(fd, &refusal, sizeof(refusal), 0), sizeof(refusal));
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_FORBIDDEN);
+    assert_int_equal(kernel.calls[MEMFD_CREATE], 0);
+    assert_int_equal(kernel.calls[PRCTL], 0);
+    (void)close(fd);
     (void)close(listening);
+}
+
+/* Nor if it has been greeted itself: a greeting names both processes. */
+TEST(shm_secret__a_greeting_for_another_process)
+{
+    sender_terms.secret = receiver_terms.secret = secret;
+    begin_to_listen();
+    assert_int_equal(connect_sender(), SHM_FINE);
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+    kernel.pid = getpid() + 1;
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_FALSE);
+    assert_int_equal(kernel.calls[MEMFD_CREATE], 0);
 }
 
 /* ---- a receiver that may not read any more ---- */
