@@ -15,6 +15,7 @@
 #: make stress     random calls from several threads for TIME=30 s a seed (VARIANT=asan, tsan)
 #: make attack-all the attacks again, exhaustively: four minutes
 #: make model-all  the models in tests/model, larger than make model has them: seven minutes (needs spin)
+#: make symbolic   attacks on the handshake, keys, moves and meetings, looked for by Verifpal (needs verifpal)
 #: make targets    other systems, processors and choices of libraries (TARGETS="musl aarch64": only these)
 #: make cov        lines and branches that the tests ran (COV=...: only these suites)
 #:
@@ -307,4 +308,4 @@ clean:
 
 FORCE:
 .PHONY: FORCE all lib help examples built run check check-all test cov demo format tidy layers symbols install \
-	uninstall clean fuzz model-all stress attack-all asan ubsan tsan valgrind $(SUITE_NAMES)
+	uninstall clean fuzz model-all symbolic stress attack-all asan ubsan tsan valgrind $(SUITE_NAMES)

@@ -181,6 +181,8 @@ stress: $(e2e)
 	ZCRP_STRESS_SECONDS=$(TIME) CK_TIMEOUT_MULTIPLIER=$(shell expr $(TIME) / 30 + 1) $< stress
 model-all:
 	@tests/model/run --large
+symbolic:
+	@tests/symbolic/run
 
 # ---- make check: what finds most, in about four minutes on two cores
 
@@ -220,7 +222,7 @@ check-all:
 	+@$(parallel) targets TALLY=$(TOTAL) $(or_failure)
 	+@$(parallel) wheel-check TALLY=$(TOTAL) $(or_failure)
 	@ZCRP_STRESS_SECONDS=60 tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) \
-		asan:e2e/stress tsan:e2e/stress 'model/large:alone=tests/model/run --large' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
+		asan:e2e/stress tsan:e2e/stress 'model/large:alone=tests/model/run --large' 'symbolic/keys:alone=tests/symbolic/run' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
 		'checks/reproducible:alone=tools/reproducible' \
 		'checks/meson:alone=tools/meson-check' \
 		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm' \
