@@ -1,11 +1,7 @@
-/* Short stories, told by the simulator, against the expected ones: NAME.trace beside this file.
- * With ZCRP_UPDATE_GOLDEN=1 they are written instead; read them before they are believed. */
+/* Short stories, told by the simulator, against the expected ones. */
 #include "../sim/world.h"
 #include "../support/suite.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "trace.h"
 
 struct story {
     const char *name;
@@ -159,57 +155,9 @@ static char *tell(const struct story *story)
     return text;
 }
 
-static void path_of(const struct story *story, char *path, size_t size)
-{
-    const char *end = strrchr(__FILE__, '/');
-    int folder = end == NULL ? 0 : (int)(end + 1 - __FILE__);
-    snprintf(path, size, "%.*s%s.trace", folder, __FILE__, story->name);
-}
-
-static void expect_same(const struct story *story, const char *told, const char *expected)
-{
-    size_t line = 1;
-    size_t start = 0;
-    size_t i = 0;
-    for (; told[i] == expected[i] && told[i] != '\0'; i++) {
-        if (told[i] != '\n')
-            continue;
-        line++;
-        start = i + 1;
-    }
-    ck_assert_msg(told[i] == expected[i], "%s.trace:%zu: expected\n%.*s\nbut told is\n%.*s",
-                  story->name, line, (int)strcspn(expected + start, "\n"), expected + start,
-                  (int)strcspn(told + start, "\n"), told + start);
-}
-
-static void compare(const struct story *story, const char *told, const char *path)
-{
-    char expected[1 << 16];
-    FILE *file = fopen(path, "r");
-    ck_assert_msg(file != NULL, "there is no %s", path);
-    size_t size = fread(expected, 1, sizeof(expected) - 1, file);
-    expected[size] = '\0';
-    fclose(file);
-    expect_same(story, told, expected);
-}
-
-static void write_down(const char *told, const char *path)
-{
-    FILE *file = fopen(path, "w");
-    ck_assert_msg(file != NULL, "cannot write %s", path);
-    fputs(told, file);
-    fclose(file);
-}
-
 TEST(golden__as_told, .rows = STORIES)
 {
-    char path[4096];
-    const struct story *story = &stories[_i];
-    char *told = tell(story);
-    path_of(story, path, sizeof(path));
-    if (getenv("ZCRP_UPDATE_GOLDEN") != NULL)
-        write_down(told, path);
-    else
-        compare(story, told, path);
+    char *told = tell(&stories[_i]);
+    trace_expect(stories[_i].name, told);
     free(told);
 }
