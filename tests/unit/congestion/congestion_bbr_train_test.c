@@ -52,6 +52,13 @@ TEST(train__piece_by_piece)
     }
 }
 
+TEST(train__too_short_tells_nothing)
+{
+    ck_assert(!acknowledge(1, 0, 0));
+    ck_assert(!acknowledge(20, 6 * MILLISECOND - 1, 6 * MILLISECOND - 1));
+    ck_assert(acknowledge(1, 1, 0));
+}
+
 TEST(train__too_few_units_tell_nothing)
 {
     ck_assert(!acknowledge(1, 0, 0));

@@ -42,6 +42,15 @@ TEST(cubic_grow__is_back_after_k)
     ck_assert_uint_le(window, 1001 * UNIT);
 }
 
+/* 3.2 units below where the curve is flat it takes (3.2 / 0.4)^(1/3) = 2 s to be there: the root of
+ * a cube is exact. */
+TEST(cubic_grow__exact_k)
+{
+    c.most = 20 * UNIT;
+    cubic_grow(&c, 0, 20 * UNIT - 32 * UNIT / 10, UNIT, 1, 0);
+    ck_assert_int_eq(c.k, 2 * SECOND);
+}
+
 /* 2 s behind K it is 0.4 x 2^3 = 3.2 units above, so a window grows slowly where it was. */
 TEST(cubic_grow__flat_at_the_last_window)
 {

@@ -45,6 +45,18 @@ TEST(hystart__goes_on_when_it_was_noise)
     ck_assert_int_eq(round_of(49 * MILLISECOND), HYSTART_GROW);
 }
 
+/* What was noise does not count among the slow rounds that follow. */
+TEST(hystart__counts_slow_rounds_anew)
+{
+    round_of(40 * MILLISECOND);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(round_of(50 * MILLISECOND), HYSTART_SLOW);
+    ck_assert_int_eq(round_of(45 * MILLISECOND), HYSTART_GROW);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(round_of(60 * MILLISECOND), HYSTART_SLOW);
+    ck_assert_int_eq(round_of(60 * MILLISECOND), HYSTART_STOP);
+}
+
 TEST(hystart__threshold)
 {
     static const struct {

@@ -69,6 +69,25 @@ TEST(delivery_on_acknowledged__too_short_to_tell)
     ck_assert_uint_eq(sample.rate, 0);
 }
 
+TEST(delivery_on_acknowledged__just_long_enough_to_tell)
+{
+    delivery_on_begin(&d, 0);
+    send(0, 0, 10);
+    ck_assert_uint_eq(
+        delivery_on_acknowledged(&d, 10 * MILLISECOND, UNIT, 5, 10 * MILLISECOND).rate, 100000);
+}
+
+/* With each acknowledgement that is slower it is a 256th less. */
+TEST(delivery_on_acknowledged__the_fastest_rate_fades)
+{
+    delivery_on_begin(&d, 0);
+    send(0, 0, 10);
+    delivery_on_acknowledged(&d, MILLISECOND, 256 * UNIT, 0, 0);
+    ck_assert_uint_eq(d.fastest, 256 * UNIT * UINT64_C(1000));
+    delivery_on_acknowledged(&d, SECOND, UNIT, 0, 0);
+    ck_assert_uint_eq(d.fastest, 255 * UNIT * UINT64_C(1000));
+}
+
 TEST(delivery_on_acknowledged__unknown_number)
 {
     send(0, 7, 1);
@@ -86,6 +105,31 @@ TEST(delivery_on_limited__until_it_arrived)
     ck_assert(delivery_on_acknowledged(&d, 3, UNIT, 2, 0).is_limited);
     send(4, 3, 1);
     ck_assert(!delivery_on_acknowledged(&d, 5, UNIT, 3, 0).is_limited);
+}
+
+/* Also if nothing was sent or arrived before. */
+TEST(delivery_on_limited__from_the_beginning)
+{
+    delivery_on_limited(&d, 0);
+    send(0, 0, 1);
+    ck_assert(delivery_on_acknowledged(&d, 1, UNIT, 0, 0).is_limited);
+    send(2, 1, 1);
+    ck_assert(!delivery_on_acknowledged(&d, 3, UNIT, 1, 0).is_limited);
+}
+
+/* Of what is acknowledged only the newest note stays. */
+TEST(delivery_forget__below)
+{
+    for (uint64_t first = 0; first < 30; first += 10)
+        send((instant)first, first, 1);
+    delivery_forget(&d, 9);
+    ck_assert(delivery_on_acknowledged(&d, 40, UNIT, 0, 0).is_valid);
+    delivery_forget(&d, 10);
+    ck_assert(!delivery_on_acknowledged(&d, 40, UNIT, 9, 0).is_valid);
+    ck_assert(delivery_on_acknowledged(&d, 40, UNIT, 10, 0).is_valid);
+    delivery_forget(&d, 1000);
+    ck_assert(!delivery_on_acknowledged(&d, 40, UNIT, 19, 0).is_valid);
+    ck_assert(delivery_on_acknowledged(&d, 40, UNIT, 20, 0).is_valid);
 }
 
 TEST(delivery_on_lost__counts)

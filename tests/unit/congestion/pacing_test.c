@@ -41,6 +41,7 @@ TEST(pacing_set__burst_by_rate)
         {12500000, 18750, 12 * MILLISECOND, true},
         {12500000, 25000, 16 * MILLISECOND, true},
         {12500000, 25000, SECOND, true},
+        {12500000, 12500, NEVER, true},
         {125000000, UINT64_MAX, MILLISECOND - 1, false},
         {8191999, 8191, 0, true},
         {8192000, UINT64_MAX, 0, false},
@@ -102,6 +103,15 @@ TEST(pacing_allows__makes_up_for_sleep, .rows = 2)
     ck_assert_uint_eq(leaves_at(51 * MILLISECOND), 50500);
     ck_assert_uint_eq(leaves_at(52 * MILLISECOND), 1000);
     ck_assert_uint_eq(leaves_at(53 * MILLISECOND), 1000);
+}
+
+/* The longest sleep that is made up for. */
+TEST(pacing_allows__longest_sleep)
+{
+    pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND, PACING_BURST_MOST);
+    pacing_on_sent(&p, 0, 1000);
+    ck_assert(!pacing_allows(&p, 0));
+    ck_assert_uint_eq(leaves_at(MILLISECOND + PACING_OVERSLEPT), 100500);
 }
 
 /* Too long is a pause, and who did not wait had nothing to send. */
