@@ -172,6 +172,42 @@ TEST(handshake_expire__repeats_what_is_missing)
     ck_assert_int_eq(handshake_deadline(&client), NEVER); /* the other side has all */
 }
 
+/* After 50 ms, then after twice as long each time, and in the end every 500 ms. */
+static void expect_repeats(void)
+{
+    static const int expected[] = {50, 100, 200, 400, 500, 500};
+    for (int i = 0; i < ROWS(expected); i++) {
+        ck_assert_int_eq(handshake_deadline(&client) - now, expected[i] * MILLISECOND);
+        handshake_expire(&client, handshake_deadline(&client) - 1); /* is too early */
+        expire(&client);
+    }
+}
+
+TEST(handshake_expire__hellos_become_rarer)
+{
+    expect_repeats();
+}
+
+TEST(handshake_expire__fragments_become_rarer)
+{
+    give_cookie();
+    ck_assert_int_eq(handshake_deadline(&client), NEVER); /* there is nothing to repeat */
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 10);
+    expect_repeats();
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 10);
+    expect_repeats();
+}
+
+/* What was written before the cookie came leaves with it, and again 50 ms later. */
+TEST(handshake_on_cookie__begins_to_repeat)
+{
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 10);
+    expire(&client);
+    expire(&client);
+    give_cookie();
+    expect_repeats();
+}
+
 /* Both sides, both levels, half of all datagrams lost, repeated or out of order. */
 TEST(handshake_hear__any_order, .rows = 20)
 {

@@ -292,6 +292,60 @@ TEST(receiver_publish__not_what_was_withdrawn)
     receiver_rig_expect("request 2*1=withdrawn 3*1=20");
 }
 
+static bool is_next(uint64_t most, instant looked_at, uint64_t expected)
+{
+    uint64_t in_session = expected;
+    bool is_free = receiver_next_credit(rig.r, most, looked_at, &in_session);
+    ck_assert_uint_eq(in_session, expected);
+    return is_free;
+}
+
+static void post_shown(uint64_t expected)
+{
+    uint64_t number;
+    ck_assert(receiver_post_shown(rig.r, rig.now, NULL, rig.buffer[rig.posted++], 10, &number));
+    ck_assert_uint_eq(number, expected);
+    receiver_check(rig.r);
+}
+
+TEST(receiver_next_credit__before_it_is_posted)
+{
+    ck_assert(!is_next(8, rig.now, 2)); /* without credit */
+    ck_assert(!receiver_set_credit(rig.r, true));
+    ck_assert(is_next(8, rig.now, 2));
+    post_shown(2);
+    expect_no_credit();
+    ck_assert(!is_next(3, rig.now, 3)); /* three are posted */
+    ck_assert(is_next(4, rig.now, 3));
+    ck_assert(!is_next(8, NEVER, 3)); /* something is due before */
+    receiver_rig_post(10);
+    ck_assert(!is_next(8, rig.now, 4)); /* the sender does not know of that one */
+    expect_credit(3, 10);
+    ck_assert(is_next(8, rig.now, 4));
+    receiver_on_closed_port(rig.r, rig.now); /* the sender may be gone */
+    ck_assert(!is_next(8, rig.now, 4));
+}
+
+TEST(receiver_next_credit__not_of_one_that_closes)
+{
+    ck_assert(!receiver_set_credit(rig.r, true));
+    receiver_close(rig.r, rig.now);
+    ck_assert(!is_next(8, rig.now, 2));
+}
+
+/* Not even if `most` lets more be posted. */
+TEST(receiver_post_shown__no_more_than_there_is_room_for)
+{
+    uint64_t number;
+    ck_assert(!receiver_set_credit(rig.r, true));
+    while (rig.posted < RIG_MESSAGES) {
+        ck_assert(is_next(UINT64_MAX, rig.now, rig.posted));
+        post_shown(rig.posted);
+    }
+    ck_assert(!is_next(UINT64_MAX, rig.now, RIG_MESSAGES));
+    ck_assert(!receiver_post_shown(rig.r, rig.now, NULL, rig.buffer[0], 10, &number));
+}
+
 /* What is posted then is requested, and what was only shown, too. */
 TEST(receiver_set_credit__ends)
 {

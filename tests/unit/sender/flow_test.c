@@ -87,6 +87,18 @@ TEST(path__refused_size_is_no_fall)
     sender_path_check(&p);
 }
 
+/* What went missing is the whole datagram, not only its data. */
+TEST(path__suspects_the_datagram, .rows = 2)
+{
+    struct sender_path p;
+    sender_path_init(&p, 4096, 4096, false, 0);
+    uint32_t data = p.size.data;
+    enum path_change change = _i == 0 ? sender_path_on_timeout(&p, SECOND, data)
+                                      : sender_path_on_lost(&p, SECOND, SECOND, data);
+    ck_assert_int_eq(change, PATH_STAYS);
+    ck_assert_uint_eq(p.mtu.suspect, data + TRAILER_BYTES);
+}
+
 TEST(path__check_fires, .signal = SIGABRT)
 {
     struct sender_path p;

@@ -97,6 +97,18 @@ TEST(sender_offload__in_doubt_bursts_take_turns)
     expect_burst(4, false);
 }
 
+/* Then no burst is cut, and what is lost says nothing of that. */
+TEST(sender_on_uncut__nothing_is_in_doubt)
+{
+    sender_on_uncut(rig.s);
+    for (int i = 0; i < UNITS / 4; i++)
+        expect_burst(4, false);
+    sender_rig_wait();
+    ck_assert(fly());
+    for (int i = 0; i < 4; i++)
+        expect_burst(4, false);
+}
+
 TEST(sender_offload__all_leave_singly_and_arrive)
 {
     fly_until_it_is_found();

@@ -24,6 +24,29 @@ TEST(encode__no_room, .rows = 5, .signal = SIGABRT)
         (void)offer_encode(out, size, &(struct offer){.pairing = pairing});
 }
 
+/* Runs and bounds may lie elsewhere, or in place already. */
+TEST(encode__takes_its_body_from_anywhere, .rows = 2)
+{
+    uint8_t out[2 * TRAILER_BYTES], elsewhere[2 * TRAILER_BYTES];
+    uint8_t *body = _i == 0 ? out : elsewhere;
+    struct request request = {.pairing = pairing, .length = 1, .runs = body};
+    struct block_ack ack = {.pairing = pairing, .newest = 8, .length = 1, .bounds = body};
+
+    request_run_encode(body, &(struct request_run){.first = 7, .count = 3, .size = 1000});
+    size_t size = request_encode(out, sizeof out, &request);
+    ck_assert_int_eq(request_decode(out, size, &request), VERDICT_OK);
+    ck_assert_uint_eq(request_run(&request, 0).first, 7);
+    ck_assert_uint_eq(request_run(&request, 0).count, 3);
+    ck_assert_uint_eq(request_run(&request, 0).size, 1000);
+
+    ack_bound_encode(body, 5);
+    ack_bound_encode(body + ACK_BOUND_BYTES, 9);
+    size = block_ack_encode(out, sizeof out, &ack);
+    ck_assert_int_eq(block_ack_decode(out, size, &ack), VERDICT_OK);
+    ck_assert_uint_eq(ack_bound(&ack, 0), 5);
+    ck_assert_uint_eq(ack_bound(&ack, 1), 9);
+}
+
 TEST(decode__too_short_is_not_touched)
 {
     for (size_t size = 0; size < TRAILER_BYTES; size++) {
