@@ -11,7 +11,7 @@
 #include "core/sender/flow.h"
 #include "trace.h"
 
-enum { UNIT = 1250, BURST = 4, FEW = 4, RING = 1 << 14, REORDER = 3 };
+enum { UNIT = 1250, BURST = 4, FEW = 4, RING = 1 << 14, REORDER = 3, LOOK = 256 };
 
 struct course {
     const char *name;
@@ -21,6 +21,7 @@ struct course {
     uint64_t buffer;        /* bytes */
     duration trip;          /* of an empty path */
     uint32_t lost_permille; /* by chance */
+    uint32_t late_permille; /* come 20 ms late, and count as lost by then */
     bool has_marks;         /* a unit that finds half of the buffer full is marked */
     instant gone, back;     /* nothing arrives that is sent between */
     instant rests, goes_on; /* there is nothing to send between */
@@ -30,6 +31,7 @@ struct course {
 enum { LINES = 40 };
 
 static const uint64_t NS = 1000000000; /* of a second */
+static const duration LATE = 20 * MILLISECOND;
 
 static const struct course courses[] = {
     {"flow_reno", CONGESTION_RENO, 1250000, 0, 40000, 40 * MILLISECOND, .every = 200 * MILLISECOND,
@@ -40,6 +42,8 @@ static const struct course courses[] = {
      .has_marks = true, .every = 400 * MILLISECOND},
     {"flow_cubic_outage", CONGESTION_CUBIC, 2500000, 0, 50000, 20 * MILLISECOND, 2,
      .gone = 2 * SECOND, .back = 4 * SECOND, .every = 200 * MILLISECOND},
+    {"flow_cubic_late", CONGESTION_CUBIC, 2500000, 0, 60000, 20 * MILLISECOND, .late_permille = 2,
+     .every = 200 * MILLISECOND},
     {"flow_bbr", CONGESTION_BBR, 1250000, 0, 50000, 40 * MILLISECOND, .every = 300 * MILLISECOND},
     {"flow_bbr_long", CONGESTION_BBR, 5000000, 0, 1000000, 150 * MILLISECOND, 1,
      .every = 75 * MILLISECOND},
@@ -51,9 +55,11 @@ static const struct course courses[] = {
      .has_marks = true, .every = 200 * MILLISECOND},
     {"flow_bbr_outage", CONGESTION_BBR, 2500000, 0, 100000, 10 * MILLISECOND, 2, .gone = 2 * SECOND,
      .back = 3 * SECOND, .rests = 5 * SECOND, .goes_on = 6 * SECOND, .every = 200 * MILLISECOND},
+    {"flow_bbr_late", CONGESTION_BBR, 2500000, 0, 30000, 20 * MILLISECOND, 20, .late_permille = 20,
+     .every = 200 * MILLISECOND},
 };
 
-enum state { SENT, LOST, MARKED };
+enum state { SENT, LOST, MARKED, GIVEN_UP };
 
 static struct unit {
     instant sent, back;
@@ -95,7 +101,9 @@ static void send_unit(void)
     if (is_lost)
         return;
     link_free = instant_later(link_free, now) + (duration)(UNIT * NS / rate_now());
-    unit->back = link_free + course->trip;
+    bool is_late =
+        course->late_permille > 0 && random_below(&random_state, 1000) < course->late_permille;
+    unit->back = link_free + course->trip + (is_late ? LATE : 0);
     unit->state = course->has_marks && queued > course->buffer / 2 ? MARKED : SENT;
 }
 
@@ -135,13 +143,20 @@ static void send_all(void)
 static void lose_below(uint64_t end)
 {
     for (; base < end; base++) {
-        const struct unit *unit = unit_at(base);
-        if (unit->state != LOST)
+        struct unit *unit = unit_at(base);
+        if (unit->state != LOST && unit->back == NEVER)
             continue;
+        unit->state = GIVEN_UP;
         lost++;
         in_transit -= UNIT;
         flow_on_lost(&flow, now, base, unit->sent, UNIT);
     }
+}
+
+/* Of what was given up some is back later. */
+static uint64_t first_out(void)
+{
+    return base - lesser(base, LOOK);
 }
 
 /* All that is back by now is one acknowledgement. */
@@ -149,10 +164,15 @@ static void acknowledge(void)
 {
     struct flow_ack ack = {.first = base};
     instant marked = NEVER;
-    for (uint64_t seq = base; seq < next; seq++) {
+    for (uint64_t seq = first_out(); seq < next; seq++) {
         struct unit *unit = unit_at(seq);
         if (unit->back > now)
             continue;
+        if (unit->state == GIVEN_UP) {
+            unit->back = NEVER;
+            congestion_on_spurious(&flow.congestion, unit->sent);
+            continue;
+        }
         if (unit->state == MARKED)
             marked = unit->sent;
         ack.bytes += UNIT;
@@ -189,8 +209,8 @@ static void time_out(void)
 static instant first_back(void)
 {
     instant first = NEVER;
-    for (uint64_t seq = base; seq < next && first == NEVER; seq++)
-        first = unit_at(seq)->back;
+    for (uint64_t seq = first_out(); seq < next; seq++)
+        first = instant_earlier(first, unit_at(seq)->back);
     return first == NEVER ? NEVER : instant_later(first, acked + MILLISECOND);
 }
 
