@@ -67,6 +67,21 @@ static void fall(uint32_t path)
 
 FIXTURE(setup, NULL)
 
+/* What it was once, what interfaces usually carry, the most three times, and halves of the rest. */
+TEST(search__every_size)
+{
+    static const uint32_t expected[] = {60000, 1248,  1440,  1472,  4320,  8928,
+                                        8960,  9152,  16352, 32736, 60000, 60000,
+                                        60000, 46368, 53184, 53184, 53184, 49760};
+    path_mtu_init(&p, 60000, 60000, now);
+    fall(50000);
+    for (int i = 0; i < ROWS(expected); i++) {
+        ck_assert(path_mtu_wants_more(&p, now));
+        ck_assert_uint_eq(probe(50000), expected[i]);
+    }
+    expect(PATH_MTU_COMPLETE, 49760);
+}
+
 /* ---- while all is well */
 
 TEST(init__believes_and_probes_nothing)
