@@ -204,3 +204,65 @@ TEST(settle__between_openings)
         ck_assert_uint_eq(slots[1][i], 'a');
     }
 }
+
+/* ---- may the user's memory be written? ---- */
+
+enum { PAGE = 4096, AHEAD = 65536, PAGES = 64 };
+
+static _Alignas(PAGE) uint8_t pages[PAGES * PAGE];
+static size_t writable, asked; /* bytes from the start of the pages; of the last question */
+static uint32_t questions;
+
+static bool is_writable(const void *at, size_t bytes)
+{
+    asked = bytes;
+    questions++;
+    return (size_t)((const uint8_t *)at - pages) + bytes <= writable;
+}
+
+static void expect_may_write(size_t at, uint64_t bytes, uint64_t room, bool may, uint32_t more)
+{
+    uint32_t before = questions;
+    ck_assert_int_eq(landing_may_write(&landing, pages + at, bytes, room), may);
+    ck_assert_uint_eq(questions - before, more);
+}
+
+TEST(may_write__is_not_asked_where_it_may_fault)
+{
+    expect_may_write(0, 10, 10, true, 0);
+}
+
+/* It asks for more than is written, up to the end of a page, and not again for what it knows. */
+TEST(may_write__looks_ahead)
+{
+    landing.is_writable = is_writable;
+    writable = sizeof pages;
+    expect_may_write(100, 10, sizeof pages - 100, true, 1);
+    ck_assert_uint_eq(asked, AHEAD);
+    expect_may_write(0, AHEAD + PAGE, AHEAD + PAGE, true, 0);
+    expect_may_write(AHEAD + PAGE - 10, 10, 10, true, 0);
+    expect_may_write(AHEAD + PAGE - 10, 11, 20, true, 1);
+    ck_assert_uint_eq(asked, 20);
+    expect_may_write(AHEAD + PAGE, PAGE, PAGE, true, 0); /* of two pages */
+    landing_begin(&landing);
+    expect_may_write(AHEAD + PAGE, PAGE, PAGE, true, 1);
+}
+
+TEST(may_write__more_than_it_looks_ahead)
+{
+    landing.is_writable = is_writable;
+    writable = sizeof pages;
+    expect_may_write(0, AHEAD + 1, sizeof pages, true, 1);
+    ck_assert_uint_eq(asked, AHEAD + 1);
+}
+
+/* What lies behind may not be there. */
+TEST(may_write__up_to_the_end)
+{
+    landing.is_writable = is_writable;
+    writable = PAGE;
+    expect_may_write(PAGE - 10, 10, 20, true, 2);
+    ck_assert_uint_eq(asked, 10);
+    expect_may_write(PAGE - 10, 11, 20, false, 2);
+    expect_may_write(PAGE, 1, 1, false, 2);
+}

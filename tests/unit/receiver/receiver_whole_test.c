@@ -138,7 +138,7 @@ TEST(receiver_whole__declined)
     expect_use(1, 1, WHOLE_DECLINED);
     receiver_rig_expect_end(OUTCOME_CANCELLED);
     expect_use(1, 1, WHOLE_DECLINED);
-    land_whole(0, 1);
+    land_whole(0, SIZE); /* as much as its buffer holds */
 }
 
 TEST(receiver_whole__held)
