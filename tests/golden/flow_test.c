@@ -23,6 +23,7 @@ struct course {
     uint32_t lost_permille; /* by chance */
     uint32_t late_permille; /* come 20 ms late, and count as lost by then */
     bool has_marks;         /* a unit that finds half of the buffer full is marked */
+    bool has_lumps;         /* in every second second acknowledgements are 15 ms apart */
     instant gone, back;     /* nothing arrives that is sent between */
     instant rests, goes_on; /* there is nothing to send between */
     duration every;         /* a line */
@@ -31,7 +32,7 @@ struct course {
 enum { LINES = 40 };
 
 static const uint64_t NS = 1000000000; /* of a second */
-static const duration LATE = 20 * MILLISECOND;
+static const duration LATE = 20 * MILLISECOND, LUMP = 15 * MILLISECOND;
 
 static const struct course courses[] = {
     {"flow_reno", CONGESTION_RENO, 1250000, 0, 40000, 40 * MILLISECOND, .every = 200 * MILLISECOND,
@@ -56,6 +57,8 @@ static const struct course courses[] = {
     {"flow_bbr_outage", CONGESTION_BBR, 2500000, 0, 100000, 10 * MILLISECOND, 2, .gone = 2 * SECOND,
      .back = 3 * SECOND, .rests = 5 * SECOND, .goes_on = 6 * SECOND, .every = 200 * MILLISECOND},
     {"flow_bbr_late", CONGESTION_BBR, 2500000, 0, 30000, 20 * MILLISECOND, 20, .late_permille = 20,
+     .every = 200 * MILLISECOND},
+    {"flow_bbr_lumps", CONGESTION_BBR, 2500000, 0, 60000, 30 * MILLISECOND, .has_lumps = true,
      .every = 200 * MILLISECOND},
 };
 
@@ -211,7 +214,8 @@ static instant first_back(void)
     instant first = NEVER;
     for (uint64_t seq = first_out(); seq < next; seq++)
         first = instant_earlier(first, unit_at(seq)->back);
-    return first == NEVER ? NEVER : instant_later(first, acked + MILLISECOND);
+    duration apart = course->has_lumps && acked / SECOND % 2 == 1 ? LUMP : MILLISECOND;
+    return first == NEVER ? NEVER : instant_later(first, acked + apart);
 }
 
 static void step(instant end)
