@@ -109,6 +109,23 @@ TEST(row__of_units_out_of_order)
     receiver_rig_expect_message(0, 5 * RIG_DATA + 40);
 }
 
+/* Units that were overtaken land in a row, too, but are acknowledged where they belong. */
+TEST(row__of_units_that_were_overtaken)
+{
+    start(RIG_BUFFER);
+    put_units(10, 0, 1);
+    receiver_rig_land();
+    receiver_rig_expect("- 0 10 11");
+    put_units(0, 1, 4);
+    receiver_rig_land();
+    receiver_rig_expect("+ 0 3 10 11");
+    put_units(11, 4, 5);
+    put_end(12);
+    receiver_rig_land();
+    receiver_rig_expect_message(0, 5 * RIG_DATA + 40);
+    ck_assert_uint_eq(receiver_counters(rig.r)->units, 6);
+}
+
 TEST(row__breaks_off_at_a_stranger)
 {
     start(RIG_BUFFER);

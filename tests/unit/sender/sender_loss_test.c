@@ -1,4 +1,5 @@
 /* Losses, late acknowledgements, hostile ones, and the timers of units. */
+#include "core/sender/sender_state.h"
 #include "sender_rig.h"
 
 #include "../../support/suite.h"
@@ -270,4 +271,23 @@ TEST(silence__fails_all)
         return;
     }
     ck_abort_msg("no silence");
+}
+
+/* Its round trip was measured before, and is longer by now. */
+TEST(ack__of_a_known_newest_measures_nothing)
+{
+    struct sender_config config = sender_rig_config();
+
+    sender_rig_fini();
+    config.congestion = CONGESTION_BBR;
+    sender_rig_init(&config);
+    sender_rig_submit(4 * RIG_DATA);
+    sender_rig_pair(1, 4 * RIG_DATA);
+    sender_rig_expect("0:0+64 0:64+64 0:128+64 0:192+64LA");
+    rig.now += 10 * MILLISECOND;
+    sender_rig_ack("1 3");
+    ck_assert_int_eq(rig.s->flow.congestion.bbr.lowest, 10 * MILLISECOND);
+    sender_rig_ack("0 3");
+    ck_assert_int_eq(rig.s->flow.congestion.bbr.lowest, 10 * MILLISECOND);
+    ck_assert_int_eq(rig.s->flow.congestion.bbr.latest, 10 * MILLISECOND);
 }

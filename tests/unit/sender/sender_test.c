@@ -23,6 +23,20 @@ TEST(request__too_large_is_refused_and_the_others_sent)
     sender_rig_expect_no_event();
 }
 
+/* A unit that is larger than a burst may be leaves alone. */
+TEST(burst__has_one_unit_in_any_case)
+{
+    struct sender_config config = sender_rig_config();
+
+    sender_rig_fini();
+    config.burst_bytes = RIG_UNIT / 2;
+    sender_rig_init(&config);
+    sender_rig_submit(2 * RIG_DATA);
+    sender_rig_pair(1, 2 * RIG_DATA);
+    sender_rig_expect("0:0+64");
+    sender_rig_expect("0:64+64LA");
+}
+
 TEST(request__withdrawn)
 {
     sender_rig_submit(3 * RIG_DATA);
