@@ -128,6 +128,21 @@ TEST(handshake_on_cookie__of_this_question)
     ck_assert(!handshake_on_cookie(&client, now, &answer)); /* one is enough */
 }
 
+/* Without it the other side would forget who asks. */
+TEST(handshake_take__shows_the_cookie)
+{
+    struct handshake_datagram d;
+    size_t bytes;
+    give_cookie();
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 10);
+    size_t size = handshake_take(&client, now, datagram);
+    ck_assert_int_eq(handshake_decode(datagram, size, &d, &bytes), VERDICT_OK);
+    ck_assert_uint_eq(d.cookie, COOKIE);
+    ck_assert_uint_eq(d.nonce, NONCE);
+    ck_assert_uint_eq(d.tag, TAG);
+    ck_assert_uint_eq(bytes, 10);
+}
+
 TEST(handshake_hear__bytes_of_both_levels)
 {
     give_cookie();

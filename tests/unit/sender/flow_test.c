@@ -53,6 +53,20 @@ TEST(has_room__truth_table)
     }
 }
 
+/* The path looks no slower than it is while there is too little to send. */
+TEST(on_limit__only_the_application_limits_the_samples)
+{
+    static const struct {
+        bool is_full, is_open, is_sample_limited;
+    } row[] = {
+        {true, false, false}, {false, true, false}, {true, true, false}, {false, false, true}};
+    for (int i = 0; i < ROWS(row); i++) {
+        flow_on_limit(&f, row[i].is_full, row[i].is_open, UNIT);
+        ck_assert_int_eq(f.is_limited, row[i].is_full);
+        ck_assert_int_eq(f.delivery.limited_until != 0, row[i].is_sample_limited);
+    }
+}
+
 TEST(on_hello_answered__one_hello_is_a_sample)
 {
     flow_on_hello_answered(&f, 2 * SECOND, 3); /* too long ago to be believed */
