@@ -121,6 +121,14 @@ TEST(congestion_on_acknowledged__ends_slow_start_between_two_units)
     ck_assert_uint_lt(c.window, 40 * UNIT);
 }
 
+TEST(congestion_on_acknowledged__slow_start_ends_at_the_threshold)
+{
+    persist(10);
+    acknowledge(4 * UNIT, 10);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    ck_assert_uint_eq(c.credit, UNIT);
+}
+
 TEST(congestion_on_acknowledged__sent_before_the_reduction)
 {
     lose(10, 0);
