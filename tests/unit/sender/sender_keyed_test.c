@@ -105,6 +105,26 @@ TEST(sender_fail__before_the_session)
     ck_assert_int_eq(sender_link(rig.s), LINK_UP);
 }
 
+/* The peer has just shown that it is there: it is silent from then on. */
+TEST(sender_admit__is_a_sign_of_life)
+{
+    struct event event;
+
+    start_alone();
+    sender_rig_submit(RIG_DATA);
+    rig.now += 4 * SECOND;
+    instant admitted = rig.now;
+    keyring.pairing = rig.pairing = of_keys;
+    sender_admit(rig.s, rig.now);
+    (void)take_all();
+    while (!sender_event(rig.s, &event)) {
+        sender_rig_wait();
+        (void)take_all();
+    }
+    ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
+    ck_assert_int_eq(rig.now - admitted, sender_rig_config().silence);
+}
+
 /* Its session is the only one, because numbers are sealed once. */
 TEST(sender_fail__ends_with_its_session)
 {

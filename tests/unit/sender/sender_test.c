@@ -57,6 +57,55 @@ TEST(request__without_a_message_is_answered_by_a_hello)
     ck_assert_int_eq(sender_deadline(rig.s), NEVER); /* nothing has to come back */
 }
 
+/* ---- bursts that the channel reads later ---- */
+
+static void take_three(void)
+{
+    sender_rig_submit(2 * RIG_DATA);
+    sender_rig_submit(RIG_DATA);
+    sender_rig_pair(3, 2 * RIG_DATA);
+    sender_rig_expect_taken("0:0+64 0:64+64L 1:0+64LA");
+}
+
+static void let_go(uint64_t message)
+{
+    sender_let_go(rig.s, message);
+    sender_check(rig.s);
+}
+
+TEST(held__until_each_unit_is_let_go)
+{
+    take_three();
+    sender_held(rig.s, &rig.burst, 3);
+    sender_rig_ack("0 3");
+    sender_rig_expect_no_event();
+    let_go(1);
+    sender_rig_expect_event(OUTCOME_OK, RIG_DATA);
+    let_go(0);
+    sender_rig_expect_no_event(); /* the other unit of the first message is still to be read */
+    let_go(0);
+    sender_rig_expect_event(OUTCOME_OK, 2 * RIG_DATA);
+}
+
+/* What did not leave is not read, and goes again. */
+TEST(held__only_what_left)
+{
+    take_three();
+    sender_held(rig.s, &rig.burst, 1);
+    sender_rig_expect("0:64+64LA 1:0+64LA");
+    sender_rig_submit(RIG_DATA);
+    sender_rig_expect_taken("2:0+64LA");
+    sender_held(rig.s, &rig.burst, 1);
+    sender_rig_ack("0 1 3 6");
+    sender_rig_expect_event(OUTCOME_OK, RIG_DATA);
+    sender_rig_expect_no_event();
+    let_go(0);
+    sender_rig_expect_event(OUTCOME_OK, 2 * RIG_DATA);
+    sender_rig_expect_no_event();
+    let_go(2);
+    sender_rig_expect_event(OUTCOME_OK, RIG_DATA);
+}
+
 /* ---- cancel ---- */
 
 /* A sender that has a buffer left does not answer news, but answers what it knew. */
