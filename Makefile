@@ -18,6 +18,7 @@
 #: make symbolic   attacks on the handshake, keys, moves and meetings, looked for by Verifpal (needs verifpal)
 #: make targets    other systems, processors and choices of libraries (TARGETS="musl aarch64": only these)
 #: make cov        lines and branches that the tests ran (COV=...: only these suites)
+#: make mutants    how many small mistakes in the core the tests notice (MUTANTS=...: options of tools/mutants)
 #:
 #: make format     lay out the code (clang-format)
 #: make tidy       look for trouble (clang-tidy)
@@ -308,4 +309,4 @@ clean:
 
 FORCE:
 .PHONY: FORCE all lib help examples built run check check-all test cov demo format tidy layers symbols install \
-	uninstall clean fuzz model-all symbolic stress attack-all asan ubsan tsan valgrind $(SUITE_NAMES)
+	uninstall clean fuzz mutants model-all symbolic stress attack-all asan ubsan tsan valgrind $(SUITE_NAMES)

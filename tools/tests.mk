@@ -47,6 +47,7 @@ mock := $(call programs,mock,test)
 # What these mock has the same name for the linker on every processor.
 mock-calls := $(patsubst %,$(OUT)/tests/mock/%_test,calls clock futex)
 mock-little = $(foreach p,$(filter-out $(OUT)/tests/mock/link/%,$(mock)),$(if $(findstring alloc,$(call wraps,$(p:$(OUT)/%=%.c))),$p))
+mutants := $(OUT)/tests/unit $(filter-out $(OUT)/tests/mock/link/%,$(mock)) $(golden) $(property) $(sim) $(e2e)
 fuzz := $(call programs,fuzz,fuzz)
 corpus := $(fuzz:_fuzz=_replay)
 
@@ -239,6 +240,11 @@ check-all:
 	@ZCRP_RECONNECT_SECONDS=60 ZCRP_RECONNECT_CALLERS=64 CK_TIMEOUT_MULTIPLIER=30 tools/run-tests --verbose \
 		--timeout 1200 --tally $(TOTAL) plain:e2e/reconnect
 	@tools/run-tests --total $(TOTAL)
+
+# How many small mistakes in the core, or in the link, the tests notice.
+mutants:
+	+@$(parallel) built VARIANT=mutants CFLAGS=-O1 SUITES=mutants
+	@tools/mutants --libraries='$(LIBRARIES) $(libcheck) $(libcmocka) -lm' $(MUTANTS)
 
 COV ?= $(SANITIZED)
 cov:
