@@ -4,12 +4,13 @@
 #: make all        the library, static and shared, and the programs, in build/ (the default)
 #: make lib        the library alone: it takes a C compiler and libsodium (docs/building.md)
 #: make examples   the programs in examples/, in build/examples/
+#: make nccl       the net plugin for NCCL: build/libnccl-net-zcrp.so
 #: make demo       a file from one process to another, verified; messages beside TCP, also over a bad path
 #: make test       every test, once
 #: make check      what finds most of it, also under sanitizers, in about four minutes
 #: make check-all  everything that there is to test; as root; about an hour
 #:
-#: make unit mock property golden corpus sim attack e2e aal5 memory scripts python checks model   one suite
+#: make unit mock property golden corpus sim attack e2e aal5 memory nccl-net scripts python checks model   one suite
 #: make asan ubsan tsan valgrind                    the suites under a sanitizer
 #: make fuzz       the fuzzers in tests/fuzz, for TIME=30 s each (FUZZ=...: other options of libFuzzer)
 #: make stress     random calls from several threads for TIME=30 s a seed (VARIANT=asan, tsan)
@@ -286,6 +287,7 @@ $(EXAMPLES): $(PRODUCTS)/%: $(OBJ)/%.o $(STATIC)
 all examples: $(EXAMPLES)
 
 include tools/bench.mk
+include tools/nccl.mk
 include tools/tests.mk
 include tools/install.mk
 include tools/python.mk

@@ -59,11 +59,12 @@ install-lib: lib
 install: all install-lib
 	$(INSTALL) -d $(to_bin)
 	$(if $(PROGRAMS)$(SCRIPTS),$(INSTALL) -m 755 $(PROGRAMS) $(SCRIPTS) $(to_bin)/)
+	$(if $(NCCL),$(INSTALL) -m 755 $(NCCL) $(to_lib)/)
 	$(foreach c,$(completions),$(INSTALL) -D -m 644 tools/completion/zcrp.bash $c &&) :
 	$(foreach m,$(MANUALS),$(INSTALL) -D -m 644 $m $(call manual,$m) &&) :
 
 uninstall:
-	rm -f $(to_include)/zcrp.h $(to_include)/zcrp.hpp $(to_lib)/cmake/zcrp/zcrp-config*.cmake $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* $(to_lib)/pkgconfig/zcrp.pc \
+	rm -f $(to_include)/zcrp.h $(to_include)/zcrp.hpp $(to_lib)/cmake/zcrp/zcrp-config*.cmake $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* $(to_lib)/pkgconfig/zcrp.pc $(to_lib)/libnccl-net-zcrp.so \
 		$(patsubst $(PRODUCTS)/%,$(to_bin)/%,$(PROGRAMS) $(SCRIPTS)) \
 		$(completions) $(foreach m,$(MANUALS) $(API_MANUALS),$(call manual,$m)) $(functions:%=$(to_man3)/%.3)
 	@for folder in cmake/zcrp cmake pkgconfig; do rmdir $(to_lib)/$$folder 2>/dev/null || :; done

@@ -12,7 +12,7 @@ programs = $(patsubst tests/%.c,$(OUT)/tests/%,$(call sources,$(1),$(2)))
 # Tests are compiled as fast as can be, and what they test as ever. A C library that is to check its own
 # buffers needs optimisation. It is private: what a test depends on, as the file of flags, has none of it.
 QUICK := $(if $(findstring FORTIFY,$(CPPFLAGS) $(CFLAGS)),,-O0)
-$(foreach d,unit mock e2e support $(if $(filter fuzz,$(VARIANT)),,fuzz),$(OBJ)/tests/$(d)/%.o): private COMPILE += $(QUICK)
+$(foreach d,unit mock e2e nccl support $(if $(filter fuzz,$(VARIANT)),,fuzz),$(OBJ)/tests/$(d)/%.o): private COMPILE += $(QUICK)
 
 # A suite of libcheck is one program; main is in $(SUPPORT). What programs are made of is tested in
 # programs of its own, because their names may be the library's, too.
@@ -113,14 +113,14 @@ comma := ,
 
 # ---- suites
 
-SUITE_NAMES := model scripts attack aal5 memory e2e sim property unit mock golden corpus python checks
+SUITE_NAMES := model scripts attack aal5 memory e2e nccl-net sim property unit mock golden corpus python checks
 
 # What a suite needs beside its own program.
 aal5 := $(e2e)
 aal5-rest := $(e2e)
 memory := $(e2e)
 memory-little := $(e2e)
-scripts-rest = $(scripts) $(LAB)
+scripts-rest = $(scripts) $(LAB) $(NCCL) $(NCCL_RANK)
 sim-little := $(sim)
 sim-short := $(sim)
 sim-brief := $(sim)
@@ -162,11 +162,11 @@ $(SUITE_NAMES):
 	+@$(again) SUITES=$@
 test:
 	+@$(again) SUITES='$(SUITE_NAMES)'
-SANITIZED := scripts attack aal5 memory e2e sim property unit mock golden corpus
+SANITIZED := scripts attack aal5 memory e2e nccl-net sim property unit mock golden corpus
 asan ubsan:
 	+@$(call again,$@) SUITES='$(SANITIZED)' SEEDS=10
 tsan:
-	+@$(call again,$@) SUITES='unit mock e2e aal5 memory scripts'
+	+@$(call again,$@) SUITES='unit mock e2e aal5 memory nccl-net scripts'
 fuzz:
 	+@$(call again,fuzz) SUITES=fuzz
 # What a child of a fork leaves to its end may be lost only possibly.
@@ -215,8 +215,8 @@ check-all:
 	+@$(parallel) check TALLY=$(TOTAL) $(or_failure)
 	+@$(call stage,plain,SUITES='model sim property aal5-rest scripts-rest' SEEDS=200)
 	+@$(call stage,clang,SUITES='unit mock')
-	+@$(call stage,asan,SUITES='unit mock golden e2e sim attack aal5 aal5-rest memory scripts' SEEDS=100)
-	+@$(call stage,tsan,SUITES='unit mock e2e aal5 aal5-rest memory scripts')
+	+@$(call stage,asan,SUITES='unit mock golden e2e nccl-net sim attack aal5 aal5-rest memory scripts' SEEDS=100)
+	+@$(call stage,tsan,SUITES='unit mock e2e nccl-net aal5 aal5-rest memory scripts')
 	+@$(call stage,fuzz,SUITES=fuzz)
 	+@$(parallel) attack-all TALLY=$(TOTAL) $(or_failure)
 	+@$(parallel) valgrind TALLY=$(TOTAL) $(or_failure)
