@@ -12,7 +12,7 @@ programs = $(patsubst tests/%.c,$(OUT)/tests/%,$(call sources,$(1),$(2)))
 # Tests are compiled as fast as can be, and what they test as ever. A C library that is to check its own
 # buffers needs optimisation. It is private: what a test depends on, as the file of flags, has none of it.
 QUICK := $(if $(findstring FORTIFY,$(CPPFLAGS) $(CFLAGS)),,-O0)
-$(foreach d,unit mock e2e nccl support $(if $(filter fuzz,$(VARIANT)),,fuzz),$(OBJ)/tests/$(d)/%.o): private COMPILE += $(QUICK)
+$(foreach d,unit mock e2e nccl fabric support $(if $(filter fuzz,$(VARIANT)),,fuzz),$(OBJ)/tests/$(d)/%.o): private COMPILE += $(QUICK)
 
 # A suite of libcheck is one program; main is in $(SUPPORT). What programs are made of is tested in
 # programs of its own, because their names may be the library's, too.
@@ -43,6 +43,13 @@ threads := $(OUT)/tests/threads
 NOT_SANITIZED := board explain idle killed names offload options pairing paper trace absent admission answer calls gathering \
 	probing refusal shares waiting cycles queue_stress queue_wakes reconnect stress
 e2e-little := $(OUT)/tests/little
+# Programs that know libfabric alone, and find the provider at run time (fabric/fabric.mk). Behind FABRIC=PREFIX the
+# library is found wherever the system has its libraries.
+provider := $(OUT)/tests/provider
+fabric_folder = $(patsubst %/libfabric.so,%,$(firstword $(wildcard $(addsuffix /libfabric.so,$(FABRIC)/lib $(FABRIC)/lib/*))))
+FABRIC_LIBS = $(if $(FABRIC),-L$(fabric_folder) -Wl$(comma)--disable-new-dtags -Wl$(comma)-rpath=$(fabric_folder) \
+	-lfabric,$(shell $(PKG_CONFIG) --libs libfabric))
+$(OBJ)/tests/fabric/%.o: private COMPILE += $(FABRIC_CFLAGS)
 mock := $(call programs,mock,test)
 # What these mock has the same name for the linker on every processor.
 mock-calls := $(patsubst %,$(OUT)/tests/mock/%_test,calls clock futex)
@@ -96,6 +103,8 @@ $(threads): $(filter $(foreach f,$(WHERE_THREADS_MEET),%/$f_test.o),$(call tests
 	$(link_test) $(libcheck)
 $(attack): $(call tests_of,attack) $(STAGE) $(SUPPORT) $(STATIC)
 	$(link_test) $(libcheck)
+$(provider): $(call tests_of,fabric) $(call objects,tests/fabric/node.c tests/fabric/ranks.c) $(SUPPORT) $(STATIC)
+	$(link_test) $(libcheck) $(FABRIC_LIBS)
 $(sim): $(OBJ)/tests/sim/main.o $(WORLD) $(INTERNAL)
 	$(link_test)
 $(fuzz): $(OUT)/tests/%: $(OBJ)/tests/%.o $(INTERNAL)
@@ -113,9 +122,10 @@ comma := ,
 
 # ---- suites
 
-SUITE_NAMES := model scripts attack aal5 memory e2e nccl-net sim property unit mock golden corpus python checks
+SUITE_NAMES := model scripts attack aal5 memory e2e nccl-net provider sim property unit mock golden corpus python checks
 
 # What a suite needs beside its own program.
+provider := $(if $(HAS_FABRIC),$(provider) $(PROVIDER))
 aal5 := $(e2e)
 aal5-rest := $(e2e)
 memory := $(e2e)
@@ -130,6 +140,7 @@ checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
 # Tests that are commands. Those of bench.mk need all that scripts need.
 tests_scripts := $(tests_e2e)
 tests_e2e :=
+tests_provider := $(if $(HAS_FABRIC),,'provider=sh -c "echo there is no rdma/fabric.h: libfabric-dev; exit 77"')
 tests_checks = 'checks/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))' \
 	'checks/layers-self-test=tools/layers --self-test' \
 	'checks/symbols=tools/symbols $(SHARED) $(STATIC)' \
@@ -151,7 +162,7 @@ built: $(foreach s,$(SUITES),$($(s)))
 run: built
 	@$(call run_tests,$(call wanted,$(VARIANT),$(SUITES)))
 
-wanted = $(foreach s,$(filter-out checks,$(2)),$(1):$(s)) $(if $(filter plain,$(1)),$(foreach s,$(2),$(tests_$(s))))
+wanted = $(foreach s,$(filter-out checks $(if $(HAS_FABRIC),,provider),$(2)),$(1):$(s)) $(if $(filter plain,$(1)),$(foreach s,$(2),$(tests_$(s))))
 run_tests = tools/run-tests --jobs $(JOBS) --seeds $(SEEDS) --fuzz='$(FUZZ)' --launch='$(LAUNCH)' \
 	$(if $(V),--verbose) $(if $(RECORD),--record) $(if $(TALLY),--tally $(TALLY)) $(1)
 
@@ -162,11 +173,11 @@ $(SUITE_NAMES):
 	+@$(again) SUITES=$@
 test:
 	+@$(again) SUITES='$(SUITE_NAMES)'
-SANITIZED := scripts attack aal5 memory e2e nccl-net sim property unit mock golden corpus
+SANITIZED := scripts attack aal5 memory e2e nccl-net provider sim property unit mock golden corpus
 asan ubsan:
 	+@$(call again,$@) SUITES='$(SANITIZED)' SEEDS=10
 tsan:
-	+@$(call again,$@) SUITES='unit mock e2e aal5 memory nccl-net scripts'
+	+@$(call again,$@) SUITES='unit mock e2e aal5 memory nccl-net provider scripts'
 fuzz:
 	+@$(call again,fuzz) SUITES=fuzz
 # What a child of a fork leaves to its end may be lost only possibly.
@@ -215,8 +226,8 @@ check-all:
 	+@$(parallel) check TALLY=$(TOTAL) $(or_failure)
 	+@$(call stage,plain,SUITES='model sim property aal5-rest scripts-rest' SEEDS=200)
 	+@$(call stage,clang,SUITES='unit mock')
-	+@$(call stage,asan,SUITES='unit mock golden e2e nccl-net sim attack aal5 aal5-rest memory scripts' SEEDS=100)
-	+@$(call stage,tsan,SUITES='unit mock e2e nccl-net aal5 aal5-rest memory scripts')
+	+@$(call stage,asan,SUITES='unit mock golden e2e nccl-net provider sim attack aal5 aal5-rest memory scripts' SEEDS=100)
+	+@$(call stage,tsan,SUITES='unit mock e2e nccl-net provider aal5 aal5-rest memory scripts')
 	+@$(call stage,fuzz,SUITES=fuzz)
 	+@$(parallel) attack-all TALLY=$(TOTAL) $(or_failure)
 	+@$(parallel) valgrind TALLY=$(TOTAL) $(or_failure)

@@ -1,0 +1,157 @@
+/* A rank that is killed: what the others have with it ends with an error, and nothing else does. */
+#include "ranks.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+LOAD(asleep)
+
+enum { BYTES = 4 << 20 };
+
+/* Exchanges a message with rank 0, then answers nothing. */
+static void live(struct rank *r)
+{
+    uint8_t byte = 1;
+
+    POST(fi_tsend(r->node.ep, &byte, 1, NULL, r->to[0], (uint64_t)r->number, &byte));
+    (void)take_of(r->node.sent, &byte);
+    if (r->number == 1) {
+        ranks_sync(r);
+        for (;;)
+            nodes_turn();
+    }
+    ranks_sync(r);
+    uint8_t *m = blank(LARGE); /* rank 2 answers until it gets an empty message */
+    for (size_t size = 1; size > 0;) {
+        POST(fi_trecv(r->node.ep, m, LARGE, NULL, r->to[0], 7, 0, m));
+        size = take_of(r->node.received, m).len;
+        POST(fi_tsend(r->node.ep, m, size, NULL, r->to[0], 8, m));
+        (void)take_of(r->node.sent, m);
+    }
+    free(m);
+}
+
+static void ask_other(struct rank *r, size_t size)
+{
+    uint8_t *out = filled(LARGE, 2), *in = blank(LARGE);
+
+    POST(fi_trecv(r->node.ep, in, LARGE, NULL, r->to[2], 8, 0, in));
+    POST(fi_tsend(r->node.ep, out, size, NULL, r->to[2], 7, out));
+    ck_assert_uint_eq(take_of(r->node.received, in).len, size);
+    (void)take_of(r->node.sent, out);
+    ck_assert(pattern_holds(in, size, 2));
+    free(in);
+    free(out);
+}
+
+/* ---- what rank 0 has with the dead one; each returns the error */
+
+static uint8_t bytes[BYTES];
+
+/* Those that left before it died, or stay with the provider, may succeed. */
+static int send_small(struct rank *r)
+{
+    int64_t until = now_ms() + WITHIN_S * 1000;
+    int err = 0, sent = 0;
+
+    while (err == 0 && now_ms() < until) {
+        ssize_t code = fi_tsend(r->node.ep, bytes, SMALL, NULL, r->to[1], 5, bytes);
+        if (code == 0)
+            err = take(r->node.sent).err;
+        else if (code != -FI_EAGAIN)
+            err = (int)-code;
+        (void)printf("%d", ++sent % 10);
+        (void)fflush(stdout);
+        (void)usleep(10000);
+        nodes_turn();
+    }
+    return err;
+}
+
+static int send_large(struct rank *r)
+{
+    POST(fi_tsend(r->node.ep, bytes, BYTES, NULL, r->to[1], 5, bytes));
+    return take(r->node.sent).err;
+}
+
+static int receive_from_it(struct rank *r)
+{
+    POST(fi_trecv(r->node.ep, bytes, BYTES, NULL, r->to[1], 5, 0, bytes));
+    return take(r->node.received).err;
+}
+
+/* What was already under way when it died. */
+static int send_before(struct rank *r)
+{
+    return take(r->node.sent).err;
+}
+
+static int receive_before(struct rank *r)
+{
+    return take(r->node.received).err;
+}
+
+static const struct {
+    int (*end)(struct rank *r);
+    bool is_sent, is_posted;
+    const char *name;
+} ways[] = {{send_small, false, false, "small sends"},
+            {send_large, false, false, "a large send"},
+            {receive_from_it, false, false, "a receive from it"},
+            {send_before, true, false, "a large send, begun before"},
+            {receive_before, false, true, "a receive from it, posted before"}};
+
+/* Rows: over UDP, by memory. */
+TEST(death__ends_what_is_with_it, .rows = 2 * ROWS(ways))
+{
+    const struct ranks_plan plan = {.count = 3, .is_memory = _i % 2 == 1, .part = live};
+    uint8_t in[2];
+    struct rank r;
+
+    ranks_start(&r, &plan);
+    for (uint64_t i = 1; i < 3; i++) {
+        POST(fi_trecv(r.node.ep, in, 1, NULL, r.to[i], i, 0, in));
+        (void)take_of(r.node.received, in);
+    }
+    ranks_sync(&r);
+    ask_other(&r, LARGE);
+    if (ways[_i / 2].is_sent)
+        POST(fi_tsend(r.node.ep, bytes, BYTES, NULL, r.to[1], 5, bytes));
+    if (ways[_i / 2].is_posted)
+        POST(fi_trecv(r.node.ep, bytes, BYTES, NULL, r.to[1], 5, 0, bytes));
+    for (int i = 0; i < 100; i++)
+        nodes_turn();
+    ranks_kill(&r, 1);
+    int64_t began = now_ms();
+    int err = ways[_i / 2].end(&r);
+    (void)printf("%s: %s, after %.1f s\n", ways[_i / 2].name, fi_strerror(err),
+                 (double)(now_ms() - began) / 1000);
+    ck_assert_int_gt(err, 0);
+    ask_other(&r, SMALL);
+    ask_other(&r, LARGE);
+    ask_other(&r, 0);
+    ranks_finish(&r);
+}
+
+/* A receive from anybody stays posted when somebody dies, and takes the next message. */
+TEST(death__leaves_a_receive_from_anybody)
+{
+    const struct ranks_plan plan = {.count = 3, .is_memory = true, .part = live};
+    uint8_t in[2], any[SMALL], out[1] = {3};
+    struct rank r;
+
+    ranks_start(&r, &plan);
+    for (uint64_t i = 1; i < 3; i++) {
+        POST(fi_trecv(r.node.ep, in, 1, NULL, r.to[i], i, 0, in));
+        (void)take_of(r.node.received, in);
+    }
+    ranks_sync(&r);
+    POST(fi_trecv(r.node.ep, any, SMALL, NULL, FI_ADDR_UNSPEC, 8, 0, any));
+    ranks_kill(&r, 1);
+    ck_assert_int_gt(send_large(&r), 0);
+    POST(fi_tsend(r.node.ep, out, 1, NULL, r.to[2], 7, out));
+    (void)take_of(r.node.received, any);
+    (void)take_of(r.node.sent, out);
+    ask_other(&r, 0);
+    ranks_finish(&r);
+}

@@ -1,0 +1,275 @@
+/* Peers that speak ZCRP and talk nonsense to the provider. It neither crashes nor hangs, and other
+ * peers notice nothing. What the provider itself says is recorded, changed, and said to it. */
+#include "../support/random.h"
+#include "ranks.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zcrp.h>
+
+LOAD(asleep)
+
+enum { BUFFERS = 16, BUFFER_BYTES = 70000, RECORDS = 32, CALLERS = 12, SECOND = 1000000000 };
+
+static const struct zcrp_options options = {.linger_ns = 1, .connect_ns = 5 * (int64_t)SECOND};
+
+/* Messages that the provider sent. */
+static struct record {
+    size_t size;
+    uint8_t bytes[BUFFER_BYTES];
+} records[RECORDS];
+static int recorded;
+
+/* One end of a hostile connection. */
+struct caller {
+    struct zcrp_connection *connection;
+    struct zcrp_msg *in[BUFFERS];
+};
+
+/* Where the connection has ended it stays as it is. */
+static void post(struct caller *c, struct zcrp_msg *m)
+{
+    int code = zcrp_submit(zcrp_connection_receiver(c->connection), m, BUFFER_BYTES);
+
+    (void)code;
+}
+
+static void post_buffers(struct caller *c)
+{
+    for (int i = 0; i < BUFFERS; i++) {
+        c->in[i] = zcrp_alloc_msg(BUFFER_BYTES);
+        post(c, c->in[i]);
+    }
+}
+
+static void hang_up(struct caller *c)
+{
+    (void)zcrp_connection_close(c->connection);
+    for (int i = 0; i < BUFFERS; i++)
+        zcrp_free_msg(c->in[i]);
+}
+
+/* Keeps what has come, and posts the buffers again. */
+static void record(struct caller *c)
+{
+    for (int i = 0; i < BUFFERS; i++) {
+        struct zcrp_msg *m = c->in[i];
+        if (zcrp_error(m) != ZCRP_OK)
+            continue;
+        if (recorded < RECORDS) {
+            records[recorded].size = m->length;
+            memcpy(records[recorded++].bytes, m->buffer, m->length);
+        }
+        post(c, m);
+    }
+}
+
+/* A message that the peer may take or not; whether it was taken does not matter. */
+static void say(struct caller *c, const uint8_t *bytes, size_t size)
+{
+    struct zcrp_msg *m = zcrp_alloc_msg(size);
+
+    memcpy(m->buffer, bytes, size);
+    if (zcrp_submit(zcrp_connection_sender(c->connection), m, size) == ZCRP_OK)
+        (void)(zcrp_wait_for(m, SECOND / 20) == ZCRP_OK);
+    (void)zcrp_cancel(m);
+    zcrp_free_msg(m);
+}
+
+/* ---- nonsense */
+
+static size_t of_noise(uint8_t *to, uint64_t *state)
+{
+    static const size_t sizes[] = {0, 1, 7, 8, 31, 32, 33, 64, 100, 16384, 16416, 65000};
+    size_t size = sizes[random_below(state, 12)];
+    uint8_t even = (uint8_t)(random_below(state, 3) * 0x7f);
+
+    for (size_t i = 0; i < size; i++)
+        to[i] = random_chance(state, 10) || even == 0xfe ? (uint8_t)random_next(state) : even;
+    return size;
+}
+
+/* Something that the provider said, shorter, longer, with other numbers. */
+static size_t of_record(uint8_t *to, uint64_t *state)
+{
+    if (recorded == 0)
+        return of_noise(to, state);
+    const struct record *r = &records[random_below(state, (uint64_t)recorded)];
+    size_t size = r->size;
+
+    memcpy(to, r->bytes, size);
+    for (uint64_t n = random_below(state, 4); n > 0 && size > 0; n--) {
+        static const uint8_t values[] = {0, 1, 2, 0x7f, 0x80, 0xff};
+        size_t at = random_below(state, size < 64 ? size : 64),
+               width = (size_t)1 << random_below(state, 4);
+        for (size_t i = at; i < at + width && i < size; i++)
+            to[i] = values[random_below(state, 6)];
+    }
+    if (random_chance(state, 20))
+        size = random_below(state, size + 1);
+    return size;
+}
+
+static void talk_nonsense(struct caller *c, int count, uint64_t *state)
+{
+    static uint8_t bytes[BUFFER_BYTES];
+
+    for (int i = 0; i < count; i++)
+        say(c, bytes, random_chance(state, 40) ? of_noise(bytes, state) : of_record(bytes, state));
+}
+
+/* ---- the hostile rank, which has no node */
+
+/* Calls rank 0's listener in many ways. Rank 0 answers with what the hostile ones have not asked.
+ */
+static void call_listener(const char *port, uint64_t *state)
+{
+    for (int i = 0; i < CALLERS; i++) {
+        struct caller c = {0};
+        if (zcrp_connect(&c.connection, "127.0.0.1", port, &options, -1) != ZCRP_OK)
+            continue;
+        if (i % 4 != 3)
+            post_buffers(&c);
+        if (i % 2 == 1 && recorded > 0) /* begins as the provider does */
+            for (int j = 0; j < 1 + i % 3 && j < recorded; j++)
+                say(&c, records[j].bytes, records[j].size);
+        if (i % 6 != 5)
+            talk_nonsense(&c, 15, state);
+        if (i % 4 != 3)
+            record(&c);
+        hang_up(&c);
+    }
+}
+
+/* Takes the call of rank 0, which takes this for a rank. */
+static void be_called(struct zcrp_listener *listener, bool is_noisy, uint64_t *state)
+{
+    for (int calls = 0; calls < 6; calls++) {
+        struct caller c = {0};
+        if (zcrp_accept(listener, &c.connection, 3 * (int64_t)SECOND) != ZCRP_OK)
+            return;
+        post_buffers(&c);
+        (void)usleep(300000);
+        record(&c);
+        if (is_noisy)
+            talk_nonsense(&c, 10, state);
+        record(&c);
+        hang_up(&c);
+    }
+}
+
+/* What the hostile process and the test tell each other. */
+struct stage {
+    _Atomic int port_of_test, port_of_hostile;
+    _Atomic bool is_over;
+};
+
+static void be_hostile(struct stage *s, uint64_t seed)
+{
+    struct zcrp_listener *listener;
+    uint64_t state = seed;
+    char port[16];
+
+    if (zcrp_listen(&listener, "127.0.0.1", "0", &options) != ZCRP_OK)
+        _exit(1);
+    atomic_store(&s->port_of_hostile, zcrp_listener_port(listener));
+    while (atomic_load(&s->port_of_test) == 0)
+        (void)usleep(1000);
+    (void)snprintf(port, sizeof(port), "%d", atomic_load(&s->port_of_test));
+    be_called(listener, seed % 2 == 1, &state);
+    (void)fprintf(stderr, "%d messages of the provider are known\n", recorded);
+    call_listener(port, &state);
+    atomic_store(&s->is_over, true);
+    (void)zcrp_listener_close(listener);
+    _exit(0);
+}
+
+static pid_t start_hostile(struct stage **s, uint64_t seed)
+{
+    *s = mmap(NULL, sizeof(**s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(*s, MAP_FAILED);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        be_hostile(*s, seed);
+    }
+    while (atomic_load(&(*s)->port_of_hostile) == 0)
+        (void)usleep(1000);
+    return child;
+}
+
+/* Sends to the hostile one, which may take it or not, and has receives that it may match. */
+static void begin_with_hostile(const struct node *n, int port, uint8_t *bytes)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    fi_addr_t at = node_insert(n, (const uint8_t *)&to);
+
+    POST(fi_tsend(n->ep, bytes, SMALL, NULL, at, 5, bytes));
+    POST(fi_tsend(n->ep, bytes, LARGE, NULL, at, 5, bytes));
+    POST(fi_send(n->ep, bytes, LARGE, NULL, at, bytes));
+    POST(fi_trecv(n->ep, bytes, LARGE, NULL, FI_ADDR_UNSPEC, 5, 0, bytes));
+    POST(fi_recv(n->ep, bytes, LARGE, NULL, at, bytes));
+}
+
+/* Those of the hostile one come in between, well or not. */
+static void take_own(struct fid_cq *cq, const void *context)
+{
+    struct fi_cq_err_entry e;
+
+    do
+        e = take(cq);
+    while (e.op_context != context);
+    ck_assert_int_eq(e.err, 0);
+}
+
+static void exchange(const struct pair *p, uint8_t *in, uint8_t *out, uint64_t count)
+{
+    size_t size = count % 5 ? SMALL : LARGE;
+
+    for (int i = 0; i < 2; i++) {
+        const struct node *from = i ? &p->b : &p->a, *at = i ? &p->a : &p->b;
+        memset(in, 0xEE, size);
+        POST(fi_trecv(at->ep, in, size, NULL, FI_ADDR_UNSPEC, count, 0, in));
+        POST(fi_tsend(from->ep, out, size, NULL, i ? p->to_a : p->to_b, count, out));
+        take_own(at->received, in);
+        take_own(from->sent, out);
+        ck_assert(pattern_holds(in, size, 9));
+    }
+}
+
+/* The hostile rank says nonsense from a fresh seed; two honest ones talk meanwhile. */
+TEST(hostile__peer, .is_random = true)
+{
+    uint8_t *bytes = filled(LARGE, 1);
+    uint64_t seed = suite_seed(_i), count = 1000;
+    struct sockaddr_in own;
+    size_t size = sizeof(own);
+    struct stage *s;
+    struct pair p;
+
+    pid_t child = start_hostile(&s, seed);
+    pair_open(&p, NULL);
+    OK(fi_getname(&p.a.ep->fid, &own, &size));
+    atomic_store(&s->port_of_test, ntohs(own.sin_port));
+    begin_with_hostile(&p.a, atomic_load(&s->port_of_hostile), bytes);
+    uint8_t *in = blank(LARGE), *out = filled(LARGE, 9);
+    for (; !atomic_load(&s->is_over); count++) {
+        ck_assert_int_eq(waitpid(child, NULL, WNOHANG), 0);
+        exchange(&p, in, out, count);
+    }
+    (void)printf("%llu messages passed beside it\n", (unsigned long long)count - 1000);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    pair_close(&p);
+    (void)munmap(s, sizeof(*s));
+    free(bytes);
+    free(in);
+    free(out);
+}

@@ -1,0 +1,149 @@
+/* One buffer for many messages (FI_MULTI_RECV). */
+#include "node.h"
+
+LOAD(asleep)
+
+enum { BUFFER = 65536, LEAST = 4096 };
+
+static struct pair p;
+
+static void open_pair(void)
+{
+    size_t least = LEAST;
+
+    pair_open(&p, NULL);
+    OK(fi_setopt(&p.b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof(least)));
+}
+
+static void close_pair(void)
+{
+    pair_close(&p);
+}
+
+FIXTURE(open_pair, close_pair)
+
+static void post(uint8_t *buffer, size_t size)
+{
+    struct iovec one = {buffer, size};
+    const struct fi_msg m = {
+        .msg_iov = &one, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = buffer};
+
+    POST(fi_recvmsg(p.b.ep, &m, FI_MULTI_RECV));
+}
+
+static void send_to_b(size_t size, uint64_t seed)
+{
+    uint8_t *out = filled(size, seed);
+
+    POST(fi_send(p.a.ep, out, size, NULL, p.to_b, out));
+    (void)take_of(p.a.sent, out);
+    free(out);
+}
+
+/* Takes completions until a message has come or the buffer is released; is it released? */
+static bool take_message(uint8_t *buffer, uint8_t **end, uint64_t seed, size_t size)
+{
+    struct fi_cq_err_entry e = take_of(p.b.received, buffer);
+
+    if ((e.flags & FI_RECV) != 0 && (e.len != 0 || e.buf != NULL)) {
+        ck_assert_uint_eq(e.len, size);
+        ck_assert((uint8_t *)e.buf >= *end);
+        ck_assert(pattern_holds(e.buf, size, seed));
+        *end = (uint8_t *)e.buf + size;
+    }
+    return (e.flags & FI_MULTI_RECV) != 0;
+}
+
+TEST(option__is_kept)
+{
+    size_t least = 0, bytes = sizeof(least);
+
+    OK(fi_getopt(&p.b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, &bytes));
+    ck_assert_uint_eq(least, LEAST);
+    ck_assert_uint_eq(bytes, sizeof(least));
+    bytes = 1;
+    ck_assert_int_lt(
+        fi_getopt(&p.b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, &bytes), 0);
+    ck_assert_int_lt(fi_setopt(&p.b.ep->fid, FI_OPT_ENDPOINT, 9999, &least, sizeof(least)), 0);
+}
+
+/* It is released when less than the least is left, and not before. */
+TEST(buffer__is_released, .rows = 3)
+{
+    static const size_t size[] = {1000, 4000, 1};
+    uint8_t *buffer = blank(BUFFER), *end = buffer;
+    uint64_t seed = 0;
+    bool is_released = false;
+
+    post(buffer, BUFFER);
+    while (!is_released && seed < 70000) {
+        send_to_b(size[_i], seed);
+        is_released = take_message(buffer, &end, seed++, size[_i]);
+        if (size[_i] == 1 && seed == 1000)
+            break;
+        size_t left = (size_t)(buffer + BUFFER - end);
+        if (!is_released && left < LEAST) /* the release has a completion of its own */
+            is_released = take_message(buffer, &end, 0, 0);
+        ck_assert_int_eq(is_released, left < LEAST);
+    }
+    ck_assert_uint_eq(buffer[BUFFER], 0xEE);
+    (void)fi_cancel(&p.b.ep->fid, buffer);
+    if (!is_released)
+        (void)take_error(p.b.received, buffer, FI_ECANCELED);
+    take_nothing(p.b.received);
+    free(buffer);
+}
+
+/* Messages of any size pass from buffer to buffer in order; each is posted again when it is free.
+ */
+TEST(buffers__in_turn, .rows = 2)
+{
+    enum { COUNT = 400, BUFFERS = 3 };
+    bool is_large = _i == 1;
+    size_t bytes = is_large ? 1 << 20 : BUFFER, most = is_large ? LARGE : LEAST;
+    uint8_t *out = filled(most, 1), *buffer[BUFFERS];
+    int received = 0, sent = 0;
+
+    OK(fi_setopt(&p.b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &most, sizeof(most)));
+    for (int i = 0; i < BUFFERS; i++)
+        post(buffer[i] = blank(bytes), bytes);
+    while (received < COUNT) {
+        for (; sent < COUNT && sent < received + 10; sent++)
+            POST(fi_senddata(p.a.ep, out, (size_t)(sent * 7919) % most, NULL, (uint64_t)sent,
+                             p.to_b, NULL));
+        struct fi_cq_err_entry e = take(p.b.received);
+        ck_assert_int_eq(e.err, 0);
+        if ((e.flags & FI_REMOTE_CQ_DATA) != 0) {
+            ck_assert_uint_eq(e.len, (e.data * 7919) % most);
+            ck_assert(pattern_holds(e.buf, e.len, 1));
+            if (!is_large)
+                ck_assert_uint_eq(e.data, (uint64_t)received);
+            received++;
+        }
+        if ((e.flags & FI_MULTI_RECV) != 0)
+            post(e.op_context, bytes);
+    }
+    for (int i = 0; i < COUNT; i++)
+        ck_assert_int_eq(take(p.a.sent).err, 0);
+    for (int i = 0; i < BUFFERS; i++) {
+        OK(fi_cancel(&p.b.ep->fid, buffer[i]));
+        ck_assert_int_eq(take(p.b.received).err, FI_ECANCELED);
+        free(buffer[i]);
+    }
+    free(out);
+}
+
+/* Messages that came before any buffer was there. */
+TEST(buffer__for_messages_that_were_there)
+{
+    uint8_t *buffer = blank(BUFFER), *end = buffer;
+
+    for (uint64_t i = 0; i < 50; i++)
+        send_to_b(SMALL, i);
+    post(buffer, BUFFER);
+    for (uint64_t i = 0; i < 50; i++)
+        ck_assert(!take_message(buffer, &end, i, SMALL));
+    OK(fi_cancel(&p.b.ep->fid, buffer));
+    (void)take_error(p.b.received, buffer, FI_ECANCELED);
+    free(buffer);
+}

@@ -1,0 +1,151 @@
+/* Calls that are wrong are refused, and nothing else changes. */
+#include "node.h"
+
+static struct pair p;
+static uint8_t bytes[SMALL];
+
+static void open_pair(void)
+{
+    pair_open(&p, NULL);
+}
+
+/* Whatever was refused, messages still pass. */
+static void close_pair(void)
+{
+    pass(&p.a, p.to_b, &p.b, SMALL, 1);
+    pass(&p.b, p.to_a, &p.a, LARGE, 1);
+    take_nothing(p.a.sent);
+    take_nothing(p.b.received);
+    pair_close(&p);
+}
+
+FIXTURE(open_pair, close_pair)
+
+static void check_refused(ssize_t code)
+{
+    ck_assert_int_lt(code, 0);
+    ck_assert_int_ne(code, -FI_EAGAIN);
+}
+
+TEST(wrong__sizes)
+{
+    size_t most = p.a.info->ep_attr->max_msg_size;
+
+    if (most == SIZE_MAX)
+        return;
+    check_refused(fi_send(p.a.ep, bytes, most + 1, NULL, p.to_b, bytes));
+    check_refused(fi_tsend(p.a.ep, bytes, most + 1, NULL, p.to_b, 1, bytes));
+    check_refused(fi_senddata(p.a.ep, bytes, most + 1, NULL, 1, p.to_b, bytes));
+    struct iovec piece[2] = {{bytes, most}, {bytes, 1}};
+    if (p.a.info->tx_attr->iov_limit >= 2)
+        check_refused(fi_sendv(p.a.ep, piece, NULL, 2, p.to_b, bytes));
+}
+
+TEST(wrong__numbers_of_pieces)
+{
+    static struct iovec piece[10000];
+
+    check_refused(fi_sendv(p.a.ep, piece, NULL, p.a.info->tx_attr->iov_limit + 1, p.to_b, NULL));
+    check_refused(fi_tsendv(p.a.ep, piece, NULL, 10000, p.to_b, 1, NULL));
+    check_refused(fi_recvv(p.a.ep, piece, NULL, p.a.info->rx_attr->iov_limit + 1, p.to_b, NULL));
+    check_refused(fi_trecvv(p.a.ep, piece, NULL, 10000, p.to_b, 1, 0, NULL));
+}
+
+TEST(wrong__flags)
+{
+    static const uint64_t of_sends[] = {FI_PEEK, FI_MULTI_RECV, FI_CLAIM, FI_DISCARD,
+                                        UINT64_C(1) << 40};
+    static const uint64_t of_receives[] = {FI_CLAIM, FI_DISCARD, FI_INJECT, FI_REMOTE_CQ_DATA};
+    struct iovec one = {bytes, SMALL};
+    struct fi_msg m = {.msg_iov = &one, .iov_count = 1, .addr = p.to_b};
+    struct fi_context context;
+    struct fi_msg_tagged t = {
+        .msg_iov = &one, .iov_count = 1, .addr = p.to_b, .tag = 1, .context = &context};
+
+    for (int i = 0; i < ROWS(of_sends); i++) {
+        check_refused(fi_sendmsg(p.a.ep, &m, of_sends[i]));
+        check_refused(fi_tsendmsg(p.a.ep, &t, of_sends[i]));
+    }
+    for (int i = 0; i < ROWS(of_receives); i++)
+        check_refused(fi_recvmsg(p.b.ep, &m, of_receives[i]));
+    check_refused(fi_trecvmsg(p.b.ep, &t, FI_DISCARD));
+    check_refused(fi_trecvmsg(p.b.ep, &t, FI_REMOTE_CQ_DATA));
+}
+
+/* A claim of what was never claimed. */
+TEST(wrong__claim)
+{
+    struct fi_context context = {{0}};
+    struct iovec one = {bytes, SMALL};
+    struct fi_msg_tagged t = {
+        .msg_iov = &one, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .tag = 1, .context = &context};
+
+    if (fi_trecvmsg(p.b.ep, &t, FI_CLAIM) == 0)
+        ck_assert_int_gt(take(p.b.received).err, 0);
+}
+
+/* Empty messages need no memory. */
+TEST(null__with_nothing)
+{
+    struct fi_msg m = {.addr = p.to_b};
+
+    POST(fi_recv(p.b.ep, NULL, 0, NULL, FI_ADDR_UNSPEC, NULL));
+    POST(fi_send(p.a.ep, NULL, 0, NULL, p.to_b, NULL));
+    POST(fi_recvv(p.b.ep, NULL, NULL, 0, FI_ADDR_UNSPEC, NULL));
+    POST(fi_sendmsg(p.a.ep, &m, 0));
+    for (int i = 0; i < 2; i++) {
+        ck_assert_uint_eq(take_of(p.b.received, NULL).len, 0);
+        (void)take_of(p.a.sent, NULL);
+    }
+    POST(fi_inject(p.a.ep, NULL, 0, p.to_b));
+    POST(fi_recv(p.b.ep, bytes, SMALL, NULL, FI_ADDR_UNSPEC, NULL));
+    ck_assert_uint_eq(take_of(p.b.received, NULL).len, 0);
+}
+
+TEST(wrong__attributes)
+{
+    struct fi_cq_attr format = {.format = 99}, wait = {.wait_obj = 99};
+    struct fi_av_attr type = {.type = 99};
+    struct fi_cntr_attr events = {.events = 99};
+    struct fid_cntr *counter;
+    struct fid_cq *cq;
+    struct fid_av *av;
+
+    check_refused(fi_cq_open(p.a.domain, &format, &cq, NULL));
+    check_refused(fi_cq_open(p.a.domain, &wait, &cq, NULL));
+    check_refused(fi_av_open(p.a.domain, &type, &av, NULL));
+    check_refused(fi_cntr_open(p.a.domain, &events, &counter, NULL));
+}
+
+/* An endpoint that is not enabled, or has too little to be so. */
+TEST(wrong__endpoint_that_is_not_ready)
+{
+    struct fid_ep *ep;
+
+    OK(fi_endpoint(p.a.domain, p.a.info, &ep, NULL));
+    check_refused(fi_recv(ep, bytes, SMALL, NULL, FI_ADDR_UNSPEC, NULL));
+    check_refused(fi_tsend(ep, bytes, SMALL, NULL, p.to_b, 1, NULL));
+    check_refused(fi_enable(ep));
+    OK(fi_ep_bind(ep, &p.a.av->fid, 0));
+    check_refused(fi_enable(ep));
+    check_refused(fi_ep_bind(ep, &p.a.domain->fid, 0));
+    OK(fi_ep_bind(ep, &p.a.sent->fid, FI_TRANSMIT | FI_RECV));
+    OK(fi_enable(ep));
+    check_refused(fi_ep_bind(ep, &p.a.received->fid, FI_RECV));
+    OK(fi_close(&ep->fid));
+}
+
+/* Nothing is closed while something uses it. */
+TEST(wrong__close_in_use)
+{
+    struct node n;
+
+    node_open(&n, &(struct node_wish){.has_counters = true});
+    ck_assert_int_eq(fi_close(&n.sent->fid), -FI_EBUSY);
+    ck_assert_int_eq(fi_close(&n.received->fid), -FI_EBUSY);
+    ck_assert_int_eq(fi_close(&n.sends->fid), -FI_EBUSY);
+    ck_assert_int_eq(fi_close(&n.av->fid), -FI_EBUSY);
+    ck_assert_int_eq(fi_close(&n.domain->fid), -FI_EBUSY);
+    ck_assert_int_eq(fi_close(&n.fabric->fid), -FI_EBUSY);
+    node_close(&n);
+}
