@@ -3,6 +3,7 @@
 #
 #: make all        the library, static and shared, and the programs, in build/ (the default)
 #: make lib        the library alone: it takes a C compiler and libsodium (docs/building.md)
+#: make fabric     the provider for libfabric (MPI), build/libzcrp-fi.so (docs/mpi.md)
 #: make examples   the programs in examples/, in build/examples/
 #: make nccl       the net plugin for NCCL: build/libnccl-net-zcrp.so
 #: make demo       a file from one process to another, verified; messages beside TCP, also over a bad path
@@ -192,7 +193,7 @@ LIBRARY := $(filter-out $(FOLDERS:%=$(OBJ)/%/%.o),$(LIBRARY)) $(FOLDERS:%=$(OBJ)
 BOARD_FILE := $(OBJ)/src/statsfile/board_file.o
 $(if $(LTO),$(filter-out $(BOARD_FILE),$(LIBRARY))): private COMPILE += $(LTO) -ffat-lto-objects
 COMMON := $(call objects,tools/common/*.c)
-CODE := $(wildcard include/*.h include/*.hpp examples/*.c python/native/*.[ch] \
+CODE := $(wildcard include/*.h include/*.hpp examples/*.c python/native/*.[ch] fabric/*.[ch] \
 	$(foreach d,src tests tools,$(foreach e,h c cpp,$d/*/*.$e $d/*/*/*.$e)))
 
 to_tidy = $(filter-out %.h %.cpp tests/% $(LEFT_OUT),$(CODE))
@@ -292,6 +293,7 @@ include tools/tests.mk
 include tools/install.mk
 include tools/python.mk
 include tools/targets.mk
+include fabric/fabric.mk
 
 # ---- the rest
 

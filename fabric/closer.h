@@ -1,0 +1,40 @@
+/* Threads that close connections. To close one may take seconds, because what was sent has to be
+ * acknowledged, and the program's thread that finds that a peer has gone must not wait for that. An
+ * endpoint closes its peers all at once so, too. The threads are made when they are needed. */
+#ifndef FABRIC_CLOSER_H
+#define FABRIC_CLOSER_H
+
+#include "list.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct domain;
+struct way;
+
+enum { CLOSERS_MOST = 16 };
+
+/* Within the domain's mutex. */
+struct closers {
+    struct list ways;      /* that are to be closed */
+    pthread_cond_t added;  /* one more, or it is the end */
+    pthread_cond_t closed; /* one less */
+    pthread_t threads[CLOSERS_MOST];
+    int count, idle;
+    bool is_over;
+};
+
+void closers_init(struct closers *c);
+void closers_fini(struct closers *c);
+
+/* Joins the threads. Without the mutex; nothing is added any more. */
+void closers_stop(struct domain *d);
+
+/* Takes over a way that has ended, and destroys it in the end. */
+void closer_add(struct way *w);
+
+/* Waits, and helps, until `*count` is 0: the ways of one endpoint. Within the mutex, which it
+ * leaves meanwhile. */
+void closer_await(struct domain *d, const int *count);
+
+#endif

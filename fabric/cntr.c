@@ -1,0 +1,174 @@
+#include "cntr.h"
+
+#include "provider.h"
+#include "stubs.h"
+
+#include <stdlib.h>
+
+void cntr_on_success(struct cntr *c)
+{
+    c->value++;
+    waker_ring(&c->waker);
+}
+
+void cntr_on_error(struct cntr *c)
+{
+    c->errors++;
+    waker_ring(&c->waker);
+}
+
+static uint64_t read_one(struct cntr *c, const uint64_t *which)
+{
+    domain_enter(c->domain);
+    domain_progress(c->domain);
+    uint64_t value = *which;
+    domain_leave(c->domain);
+    return value;
+}
+
+static uint64_t cntr_read(struct fid_cntr *fid)
+{
+    struct cntr *c = container_of(fid, struct cntr, fid);
+
+    return read_one(c, &c->value);
+}
+
+static uint64_t cntr_readerr(struct fid_cntr *fid)
+{
+    struct cntr *c = container_of(fid, struct cntr, fid);
+
+    return read_one(c, &c->errors);
+}
+
+static int change(struct cntr *c, uint64_t *which, bool adds, uint64_t value)
+{
+    domain_enter(c->domain);
+    *which = adds ? *which + value : value;
+    waker_ring(&c->waker);
+    domain_leave(c->domain);
+    return 0;
+}
+
+static int cntr_add(struct fid_cntr *fid, uint64_t value)
+{
+    struct cntr *c = container_of(fid, struct cntr, fid);
+
+    return change(c, &c->value, true, value);
+}
+
+static int cntr_set(struct fid_cntr *fid, uint64_t value)
+{
+    struct cntr *c = container_of(fid, struct cntr, fid);
+
+    return change(c, &c->value, false, value);
+}
+
+static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
+{
+    struct cntr *c = container_of(fid, struct cntr, fid);
+
+    return change(c, &c->errors, true, value);
+}
+
+static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
+{
+    struct cntr *c = container_of(fid, struct cntr, fid);
+
+    return change(c, &c->errors, false, value);
+}
+
+/* An error that comes while somebody waits ends the wait. */
+static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
+{
+    struct cntr *c = container_of(fid, struct cntr, fid);
+    int64_t began = waker_now();
+    bool is_first = true;
+    uint64_t errors = 0;
+
+    if (c->waker.descriptor < 0)
+        return -FI_EINVAL;
+    for (;;) {
+        bool may_sleep = waker_now() - began >= WAKER_SPIN_NS;
+        domain_enter(c->domain);
+        if (may_sleep)
+            waker_arm(&c->waker);
+        errors = is_first ? c->errors : errors;
+        is_first = false;
+        domain_progress(c->domain);
+        bool is_reached = c->value >= threshold;
+        bool has_failed = c->errors != errors;
+        domain_leave(c->domain);
+        int left = waker_left(began, timeout_ms);
+        if (is_reached || has_failed)
+            return is_reached ? 0 : -FI_EAVAIL;
+        if (left == 0)
+            return -FI_ETIMEDOUT;
+        if (may_sleep)
+            waker_sleep(&c->waker, left);
+    }
+}
+
+void cntr_trywait(struct cntr *c)
+{
+    domain_enter(c->domain);
+    waker_arm(&c->waker);
+    domain_progress(c->domain);
+    domain_leave(c->domain);
+}
+
+static int cntr_close(struct fid *fid)
+{
+    struct cntr *c = container_of(fid, struct cntr, fid.fid);
+
+    domain_enter(c->domain);
+    bool is_used = c->users > 0;
+    domain_leave(c->domain);
+    if (is_used)
+        return -FI_EBUSY;
+    waker_fini(&c->waker);
+    domain_unuse(c->domain);
+    free(c);
+    return 0;
+}
+
+static int cntr_control(struct fid *fid, int command, void *argument)
+{
+    return waker_control(&container_of(fid, struct cntr, fid.fid)->waker, command, argument);
+}
+
+static struct fi_ops fid_ops = {
+    .size = sizeof(struct fi_ops), .close = cntr_close, .bind = no_bind, .control = cntr_control};
+
+static struct fi_ops_cntr cntr_ops = {
+    .size = sizeof(struct fi_ops_cntr),
+    .read = cntr_read,
+    .readerr = cntr_readerr,
+    .add = cntr_add,
+    .set = cntr_set,
+    .wait = cntr_wait,
+    .adderr = cntr_adderr,
+    .seterr = cntr_seterr,
+};
+
+int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
+              void *context)
+{
+    struct domain *d = container_of(domain, struct domain, fid);
+
+    if (attr != NULL && (attr->flags != 0 || attr->events != FI_CNTR_EVENTS_COMP))
+        return -FI_EINVAL;
+    struct cntr *c = calloc(1, sizeof(*c));
+    if (c == NULL)
+        return -FI_ENOMEM;
+    int error = waker_init(&c->waker, d, attr != NULL ? attr->wait_obj : FI_WAIT_UNSPEC);
+    if (error != 0) {
+        free(c);
+        return error;
+    }
+    c->fid.fid = (struct fid){.fclass = FI_CLASS_CNTR, .context = context, .ops = &fid_ops};
+    c->fid.ops = &cntr_ops;
+    c->domain = d;
+    domain_use(d);
+    *cntr = &c->fid;
+    return 0;
+}

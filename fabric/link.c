@@ -1,0 +1,119 @@
+#include "link.h"
+
+#include "ep.h"
+#include "way.h"
+
+#include <stdlib.h>
+
+struct link *link_create(struct way *way, struct zcrp_connection *connection)
+{
+    struct link *l = calloc(1, sizeof(*l));
+
+    if (l != NULL) {
+        l->way = way;
+        list_init(&l->in);
+        l->connection = connection;
+        if (zcrp_queue_add_connection(way->ep->domain->queue, connection, l) == ZCRP_OK)
+            return l;
+        free(l);
+    }
+    (void)zcrp_connection_close(connection);
+    return NULL;
+}
+
+static int post(struct link *l, struct zcrp_msg *m)
+{
+    return zcrp_submit(zcrp_connection_receiver(l->connection), m, l->bytes);
+}
+
+int link_post(struct link *l, uint32_t count, uint64_t bytes)
+{
+    l->ring = calloc(count, sizeof(struct zcrp_msg *));
+    if (l->ring == NULL)
+        return ZCRP_ERROR_MEMORY;
+    l->bytes = bytes;
+    l->head = 0;
+    l->is_first = false;
+    for (l->count = 0; l->count < count; l->count++) {
+        struct zcrp_msg *m = zcrp_alloc_msg(bytes);
+        if (m == NULL)
+            return ZCRP_ERROR_MEMORY;
+        l->ring[l->count] = m;
+        int code = post(l, m);
+        if (code != ZCRP_OK) {
+            l->count++;
+            return code;
+        }
+    }
+    return ZCRP_OK;
+}
+
+int link_post_first(struct link *l, uint64_t bytes)
+{
+    l->ring = calloc(1, sizeof(struct zcrp_msg *));
+    if (l->ring == NULL)
+        return ZCRP_ERROR_MEMORY;
+    l->ring[0] = zcrp_connection_first(l->connection, 0);
+    l->bytes = bytes;
+    l->count = 1;
+    l->is_first = true;
+    return l->ring[0] != NULL ? ZCRP_OK : ZCRP_ERROR_MEMORY;
+}
+
+void link_drop_ring(struct link *l)
+{
+    for (uint32_t i = 0; i < l->count && !l->is_first; i++)
+        zcrp_free_msg(l->ring[i]);
+    free(l->ring);
+    l->ring = NULL;
+    l->count = 0;
+}
+
+/* What way_on_message does may end the way, or give the link another ring. */
+void link_process(struct link *l)
+{
+    list_remove(&l->in);
+    while (!l->way->is_ended && l->count > 0) {
+        struct zcrp_msg *m = l->ring[l->head];
+        int code = zcrp_error(m);
+        if (code == ZCRP_ERROR_BUSY)
+            return;
+        if (code != ZCRP_OK) {
+            way_end(l->way, code);
+            return;
+        }
+        switch (way_on_message(l->way, l, m->buffer, m->length)) {
+        case LINK_STALL:
+            list_add(&l->way->ep->stalled, &l->in);
+            return;
+        case LINK_BAD:
+            return;
+        case LINK_TAKEN:
+            break;
+        }
+        if (l->count == 0 || l->ring[l->head] != m)
+            continue; /* another ring */
+        l->head = l->head + 1 == l->count ? 0 : l->head + 1;
+        code = post(l, m);
+        if (code != ZCRP_OK)
+            way_end(l->way, code);
+    }
+}
+
+/* While a call of the kernel copies to a buffer, the close says so after 100 ms, and is repeated.
+ */
+void link_close(struct link *l)
+{
+    while (zcrp_connection_close(l->connection) == ZCRP_ERROR_BUSY)
+        continue;
+    l->connection = NULL;
+}
+
+void link_destroy(struct link *l)
+{
+    if (l == NULL)
+        return;
+    list_remove(&l->in);
+    link_drop_ring(l);
+    free(l);
+}

@@ -1,0 +1,343 @@
+#include "match.h"
+
+#include "bulk.h"
+#include "ep.h"
+#include "peer.h"
+#include "provider.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of unexpected messages. Each peer has the first of these for itself. */
+enum {
+    PEER_LEAST = 64 << 10,
+    PEER_MOST = 64 << 20,
+    ALL_MOST = 256 << 20,
+};
+
+/* A message without a receive. */
+struct arrival {
+    struct list in;
+    struct peer *peer;
+    struct way *way; /* of an RTS; NULL: it has ended */
+    struct envelope envelope;
+    const void *claimer; /* the context of FI_CLAIM */
+    uint8_t payload[];
+};
+
+void matching_init(struct matching *m)
+{
+    *m = (struct matching){.held_bytes = 0};
+    for (int i = 0; i < 2; i++) {
+        list_init(&m->posted[i]);
+        list_init(&m->unexpected[i]);
+    }
+    list_init(&m->claimed);
+}
+
+static void free_arrivals(struct list *list)
+{
+    LIST_EACH(link, list)
+    free(LIST_OWNER(link, struct arrival, in));
+    list_init(list);
+}
+
+void matching_fini(struct matching *m)
+{
+    for (int i = 0; i < 2; i++) {
+        free_arrivals(&m->unexpected[i]);
+        LIST_EACH(link, &m->posted[i])
+        free(LIST_OWNER(link, struct op, in));
+    }
+    free_arrivals(&m->claimed);
+}
+
+/* ---- unexpected messages ---- */
+
+static uint64_t payload_bytes(const struct envelope *e)
+{
+    return e->kind == ENVELOPE_EAGER ? e->length : 0;
+}
+
+static bool has_room(const struct ep *ep, const struct peer *p, uint64_t bytes)
+{
+    if (p->held_bytes + bytes <= PEER_LEAST)
+        return true;
+    return p->held_bytes + bytes <= PEER_MOST && ep->matching.held_bytes + bytes <= ALL_MOST;
+}
+
+/* False: no room, or no memory. */
+static bool hold(struct way *w, const struct envelope *e, const uint8_t *payload)
+{
+    uint64_t bytes = sizeof(struct arrival) + payload_bytes(e);
+
+    if (!has_room(w->ep, w->peer, bytes))
+        return false;
+    struct arrival *a = malloc(bytes);
+    if (a == NULL)
+        return false;
+    *a = (struct arrival){.peer = w->peer, .envelope = *e};
+    a->way = e->kind == ENVELOPE_RTS ? w : NULL;
+    memcpy(a->payload, payload, payload_bytes(e));
+    list_init(&a->in);
+    list_add(&w->ep->matching.unexpected[e->is_tagged], &a->in);
+    w->ep->matching.held_bytes += bytes;
+    w->peer->held_bytes += bytes;
+    w->peer->held++;
+    return true;
+}
+
+/* What waits in rings for room goes on. */
+static void retry(struct ep *ep)
+{
+    struct list stalled;
+
+    if (list_is_empty(&ep->stalled))
+        return;
+    list_init(&stalled);
+    list_move(&stalled, &ep->stalled);
+    while (!list_is_empty(&stalled))
+        link_process(LIST_OWNER(stalled.next, struct link, in));
+}
+
+static void drop(struct ep *ep, struct arrival *a)
+{
+    uint64_t bytes = sizeof(struct arrival) + payload_bytes(&a->envelope);
+    struct peer *p = a->peer;
+
+    list_remove(&a->in);
+    free(a);
+    ep->matching.held_bytes -= bytes;
+    p->held_bytes -= bytes;
+    p->held--;
+    peer_let_go(p);
+}
+
+/* ---- matching ---- */
+
+static bool suits(const struct op *op, const struct peer *p, const struct envelope *e)
+{
+    return (op->peer == NULL || op->peer == p) && ((op->tag ^ e->tag) & ~op->ignore) == 0;
+}
+
+static struct op *find_posted(struct ep *ep, const struct peer *p, const struct envelope *e)
+{
+    struct list *posted = &ep->matching.posted[e->is_tagged];
+
+    for (struct list *link = posted->next; link != posted; link = link->next)
+        if (suits(LIST_OWNER(link, struct op, in), p, e))
+            return LIST_OWNER(link, struct op, in);
+    return NULL;
+}
+
+static struct arrival *find_arrival(const struct op *op, bool is_tagged)
+{
+    struct list *unexpected = &op->ep->matching.unexpected[is_tagged];
+
+    for (struct list *link = unexpected->next; link != unexpected; link = link->next) {
+        struct arrival *a = LIST_OWNER(link, struct arrival, in);
+        if (suits(op, a->peer, &a->envelope))
+            return a;
+    }
+    return NULL;
+}
+
+/* The next part of a receive of many messages, as large as the message, or what is left. */
+static struct op *take_part(struct op *whole, const struct envelope *e)
+{
+    struct iovec *rest = &whole->iov[0];
+    size_t bytes = e->length < rest->iov_len ? (size_t)e->length : rest->iov_len;
+    struct op *part = op_create(whole->ep, OP_RECEIVE, &(struct iovec){rest->iov_base, bytes}, 1);
+
+    if (part == NULL)
+        return NULL;
+    part->whole = whole;
+    part->is_told = whole->is_told;
+    part->context = whole->context;
+    part->flags = whole->flags;
+    part->buffer = rest->iov_base;
+    whole->parts++;
+    whole->size -= bytes;
+    rest->iov_base = (char *)rest->iov_base + bytes;
+    rest->iov_len -= bytes;
+    if (whole->size < whole->ep->least) {
+        whole->is_spent = true;
+        list_remove(&whole->in);
+    }
+    return part;
+}
+
+/* What receives the message. NULL: no memory. */
+static struct op *take(struct op *posted, const struct envelope *e)
+{
+    if (posted->is_whole)
+        return take_part(posted, e);
+    list_remove(&posted->in);
+    return posted;
+}
+
+/* `way` is an RTS's. */
+static void deliver(struct op *op, const struct peer *from, struct way *way,
+                    const struct envelope *e, const uint8_t *payload)
+{
+    op_arrived(op, from, e);
+    if (e->kind == ENVELOPE_EAGER) {
+        op_scatter(op, payload, op->length);
+        op_end(op, 0);
+    } else if (way != NULL) {
+        bulk_accept(way, op, e->id);
+    } else {
+        op->length = 0;
+        op->zcrp_code = ZCRP_ERROR_DIED;
+        op_end(op, FI_ECONNRESET);
+    }
+}
+
+bool match_arrived(struct way *w, const struct envelope *e, const uint8_t *payload)
+{
+    struct op *posted = find_posted(w->ep, w->peer, e);
+
+    if (posted == NULL)
+        return hold(w, e, payload);
+    struct op *op = take(posted, e);
+    if (op == NULL)
+        return false;
+    deliver(op, w->peer, w, e, payload);
+    return true;
+}
+
+/* A receive of many messages takes several. It may be gone when its last part has ended. */
+void match_post(struct op *op, bool is_tagged)
+{
+    struct ep *ep = op->ep;
+    bool is_done = false;
+    struct arrival *a;
+
+    list_add(&ep->matching.posted[is_tagged], &op->in);
+    while (!is_done && (a = find_arrival(op, is_tagged)) != NULL) {
+        struct op *receiver = take(op, &a->envelope);
+        if (receiver == NULL)
+            return;
+        is_done = receiver == op || op->is_spent;
+        deliver(receiver, a->peer, a->way, &a->envelope, a->payload);
+        drop(ep, a);
+        is_done = is_done || op->is_spent; /* its peer's way may have ended */
+    }
+    retry(ep);
+}
+
+/* ---- peek and claim ---- */
+
+static void discard(struct op *op, struct arrival *a)
+{
+    struct ep *ep = op->ep;
+
+    op->is_discarded = true;
+    if (a->way != NULL)
+        bulk_accept(a->way, op, a->envelope.id);
+    else
+        op_end(op, 0);
+    drop(ep, a);
+    retry(ep);
+}
+
+void match_peek(struct op *op, bool is_tagged, uint64_t flags)
+{
+    struct arrival *a = find_arrival(op, is_tagged);
+
+    if (a == NULL) {
+        op_end(op, FI_ENOMSG);
+        return;
+    }
+    op_arrived(op, a->peer, &a->envelope);
+    op->length = a->envelope.length;
+    op->over = 0;
+    if ((flags & FI_DISCARD) != 0) {
+        discard(op, a);
+        return;
+    }
+    if ((flags & FI_CLAIM) != 0) {
+        a->claimer = op->context;
+        list_remove(&a->in);
+        list_add(&op->ep->matching.claimed, &a->in);
+    }
+    op_end(op, 0);
+}
+
+bool match_claim(struct op *op, uint64_t flags)
+{
+    struct ep *ep = op->ep;
+
+    for (struct list *link = ep->matching.claimed.next; link != &ep->matching.claimed;
+         link = link->next) {
+        struct arrival *a = LIST_OWNER(link, struct arrival, in);
+        if (a->claimer != op->context)
+            continue;
+        if ((flags & FI_DISCARD) != 0) {
+            op_arrived(op, a->peer, &a->envelope);
+            op->length = a->envelope.length;
+            op->over = 0;
+            discard(op, a);
+        } else {
+            deliver(op, a->peer, a->way, &a->envelope, a->payload);
+            drop(ep, a);
+            retry(ep);
+        }
+        return true;
+    }
+    return false;
+}
+
+/* ---- ends ---- */
+
+/* The parts of a receive of many messages that are under way end first. */
+static void cancel(struct op *op, int code, int error)
+{
+    list_remove(&op->in);
+    op->is_spent = op->is_cancelled = true;
+    op->zcrp_code = code;
+    if (op->parts == 0)
+        op_end(op, error);
+}
+
+bool match_cancel(struct ep *ep, const void *context)
+{
+    for (int i = 0; i < 2; i++)
+        LIST_EACH(link, &ep->matching.posted[i])
+        {
+            struct op *op = LIST_OWNER(link, struct op, in);
+            if (op->context == context) {
+                cancel(op, ZCRP_ERROR_CANCELLED, FI_ECANCELED);
+                return true;
+            }
+        }
+    return false;
+}
+
+static void lose_announced(struct list *arrivals, const struct way *w)
+{
+    for (struct list *link = arrivals->next; link != arrivals; link = link->next) {
+        struct arrival *a = LIST_OWNER(link, struct arrival, in);
+        if (a->way == w)
+            a->way = NULL;
+    }
+}
+
+/* A peer that has closed in order may come again. */
+void match_lose(struct way *w)
+{
+    struct matching *m = &w->ep->matching;
+    bool is_lost = w->peer != NULL && w->code != ZCRP_ERROR_PEER_CLOSED &&
+                   w->code != ZCRP_ERROR_CLOSED && !w->ep->is_closing;
+
+    lose_announced(&m->claimed, w);
+    for (int i = 0; i < 2; i++) {
+        lose_announced(&m->unexpected[i], w);
+        LIST_EACH(link, &m->posted[i])
+        {
+            struct op *op = LIST_OWNER(link, struct op, in);
+            if (is_lost && op->peer == w->peer)
+                cancel(op, w->code, error_of_code(w->code));
+        }
+    }
+}
