@@ -1,7 +1,7 @@
 # The provider for libfabric, where libfabric's headers are. FABRIC=PREFIX says where, if pkg-config does not know.
 
 FABRIC_CFLAGS := $(if $(FABRIC),-I$(FABRIC)/include,$(shell $(PKG_CONFIG) --cflags libfabric 2>/dev/null))
-HAS_FABRIC := $(shell echo '\#include <rdma/providers/fi_prov.h>' | $(CC) $(FABRIC_CFLAGS) -E -x c - >/dev/null 2>&1 && \
+HAS_FABRIC := $(shell echo '$(hash)include <rdma/providers/fi_prov.h>' | $(CC) $(FABRIC_CFLAGS) -E -x c - >/dev/null 2>&1 && \
 	echo yes)
 
 # libfabric finds it by this name, in FI_PROVIDER_PATH. It has the library inside, because a libfabric may come from
