@@ -288,12 +288,12 @@ $(EXAMPLES): $(PRODUCTS)/%: $(OBJ)/%.o $(STATIC)
 all examples: $(EXAMPLES)
 
 include tools/bench.mk
+include fabric/fabric.mk
 include tools/nccl.mk
 include tools/tests.mk
 include tools/install.mk
 include tools/python.mk
 include tools/targets.mk
-include fabric/fabric.mk
 
 # ---- the rest
 
