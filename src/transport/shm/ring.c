@@ -192,7 +192,7 @@ static bool makes_sense(const struct ring_note *note)
         return note->bytes <= RING_WHOLE_MOST;
     bool is_burst = note->segment == 0 || note->bytes <= (uint64_t)BURST_UNITS * note->segment;
     return note->bytes >= least && note->bytes < LANDING_DATAGRAM && note->segment <= note->bytes &&
-           is_burst && note->place < RING_PLACES;
+           is_burst && (uint32_t)note->place < RING_PLACES; /* an enum may have a sign */
 }
 
 /* As ring_look, whatever it is of. */
