@@ -122,7 +122,7 @@ comma := ,
 
 # ---- suites
 
-SUITE_NAMES := model scripts attack aal5 memory e2e nccl-net provider sim property unit mock golden corpus python checks
+SUITE_NAMES := model proofs scripts attack aal5 memory e2e nccl-net provider sim property unit mock golden corpus python checks
 
 # What a suite needs beside its own program.
 provider := $(if $(HAS_FABRIC),$(provider) $(PROVIDER))
@@ -224,7 +224,7 @@ stage = $(call again,$(1)) TALLY=$(TOTAL) $(2) $(or_failure)
 check-all:
 	@mkdir -p build && : >$(TOTAL)
 	+@$(parallel) check TALLY=$(TOTAL) $(or_failure)
-	+@$(call stage,plain,SUITES='model sim property aal5-rest scripts-rest' SEEDS=200)
+	+@$(call stage,plain,SUITES='model proofs sim property aal5-rest scripts-rest' SEEDS=200)
 	+@$(call stage,clang,SUITES='unit mock')
 	+@$(call stage,asan,SUITES='unit mock golden e2e nccl-net provider sim attack aal5 aal5-rest memory scripts' SEEDS=100)
 	+@$(call stage,tsan,SUITES='unit mock e2e nccl-net provider aal5 aal5-rest memory scripts')
