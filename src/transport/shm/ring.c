@@ -76,10 +76,10 @@ bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped)
 {
     uint64_t number = atomic_load(&w->reaped);
     const struct ring_record *record = record_of(w, number);
-    struct ring_slot *slot = slot_at(w->ring, number);
 
     if (number == atomic_load(&w->head) || record->is_pinned)
-        return false;
+        return false; /* also of a writer that has no ring yet */
+    struct ring_slot *slot = slot_at(w->ring, number);
     uint32_t state = atomic_load(&slot->state);
     if (state == RING_OFFERED || state == RING_REVOKED)
         return false;
