@@ -288,7 +288,7 @@ $(EXAMPLES): $(PRODUCTS)/%: $(OBJ)/%.o $(STATIC)
 all examples: $(EXAMPLES)
 
 include tools/bench.mk
-include fabric/fabric.mk
+include tools/fabric.mk
 include tools/nccl.mk
 include tools/tests.mk
 include tools/install.mk

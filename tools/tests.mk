@@ -43,7 +43,7 @@ threads := $(OUT)/tests/threads
 NOT_SANITIZED := board explain idle killed names offload options pairing paper trace absent admission answer calls gathering \
 	probing refusal shares waiting cycles queue_stress queue_wakes reconnect stress
 e2e-little := $(OUT)/tests/little
-# Programs that know libfabric alone, and find the provider at run time (fabric/fabric.mk). Behind FABRIC=PREFIX the
+# Programs that know libfabric alone, and find the provider at run time (tools/fabric.mk). Behind FABRIC=PREFIX the
 # library is found wherever the system has its libraries.
 provider := $(OUT)/tests/provider
 fabric_folder = $(patsubst %/libfabric.so,%,$(firstword $(wildcard $(addsuffix /libfabric.so,$(FABRIC)/lib $(FABRIC)/lib/*))))
