@@ -184,8 +184,7 @@ static void on_partner(struct receiver *r, instant now, const struct hello *hell
     }
     enum known how = receiver_session_on_known(&r->session, hello->requested, r->messages.next);
     bool is_known = r->session.known >= r->session.requested;
-    if (how ==
-        KNOWN_BEFORE) /* a sign of life: what it does not know is repeated ever more slowly */
+    if (how == KNOWN_BEFORE && is_known) /* what was taken back is told ever more rarely */
         r->timer.requests = requests;
     receiver_timer_on_known(&r->timer, now, r);
     if (how != KNOWN_NEWLY || !is_known) /* else it answers a request */
