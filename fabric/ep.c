@@ -263,7 +263,7 @@ static void unbind(struct ep *ep)
     list_remove(&ep->of_av);
 }
 
-/* What was sent is delivered first, at most options.linger_ns without progress. */
+/* Delivers sent messages first; gives up after options.linger_ns without progress. */
 static int ep_close(struct fid *fid)
 {
     struct ep *ep = container_of(fid, struct ep, fid.fid);

@@ -111,7 +111,7 @@ static ssize_t send_bulk(struct way *w, const struct call *c, struct peer *p,
     return code == ZCRP_OK ? 0 : refused(op, code);
 }
 
-/* Whoever asks that a message be delivered, or matched, is answered by a CTS. */
+/* A CTS answers a sender that asks for delivery, or for a match. */
 static ssize_t send_locked(struct ep *ep, const struct call *c, uint64_t bytes)
 {
     struct peer *p = peer_named(ep, c->peer);

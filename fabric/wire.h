@@ -1,4 +1,4 @@
-/* What two endpoints say to each other, as bytes. All numbers are little-endian.
+/* The words between two endpoints, as bytes. All numbers are little-endian.
  *
  * A direction between two endpoints has two connections, which the sender of the direction opens:
  * control, and bulk once the first large message needs it. The first message on each is a greeting.
@@ -55,7 +55,7 @@ void greeting_encode(const struct greeting *g, uint8_t bytes[GREETING_BYTES]);
 bool greeting_decode(struct greeting *g, const uint8_t *bytes, uint64_t size);
 void envelope_encode(const struct envelope *e, uint8_t bytes[ENVELOPE_BYTES]);
 
-/* `size` is that of the whole message, with the payload. */
+/* `size` counts the whole message, with the payload. */
 bool envelope_decode(struct envelope *e, const uint8_t *bytes, uint64_t size);
 
 #endif
