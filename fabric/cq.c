@@ -60,7 +60,7 @@ static ssize_t read_entries(struct cq *cq, void *buffer, size_t count, fi_addr_t
         out = write_entry(out, cq, op);
         if (sources != NULL)
             sources[done] = op->source;
-        list_remove(&op->in);
+        (void)list_take(&cq->ended);
         free(op);
         done++;
     }

@@ -80,6 +80,7 @@ static int ep_control(struct fid *fid, int command, void *argument)
 {
     struct ep *ep = container_of(fid, struct ep, fid.fid);
     uint64_t *flags = argument;
+    bool is_send;
 
     switch (command) {
     case FI_ENABLE:
@@ -92,8 +93,9 @@ static int ep_control(struct fid *fid, int command, void *argument)
     case FI_SETOPSFLAG:
         if (((*flags & FI_TRANSMIT) != 0) == ((*flags & FI_RECV) != 0))
             return -FI_EINVAL;
-        ep->op_flags[(*flags & FI_TRANSMIT) != 0 ? OP_SEND : OP_RECEIVE] =
-            *flags & (INFO_TX_FLAGS | INFO_RX_FLAGS);
+        is_send = (*flags & FI_TRANSMIT) != 0;
+        ep->op_flags[is_send ? OP_SEND : OP_RECEIVE] =
+            *flags & (is_send ? INFO_TX_FLAGS : INFO_RX_FLAGS);
         return 0;
     default:
         return -FI_ENOSYS;

@@ -27,6 +27,17 @@ static inline void list_remove(struct list *l)
     list_init(l);
 }
 
+/* Takes the first link out; there is one. */
+static inline struct list *list_take(struct list *list)
+{
+    struct list *l = list->next;
+
+    list->next = l->next;
+    l->next->previous = list;
+    list_init(l);
+    return l;
+}
+
 /* Adds `l`, which is in no list, at the end. */
 static inline void list_add(struct list *list, struct list *l)
 {
@@ -39,11 +50,8 @@ static inline void list_add(struct list *list, struct list *l)
 /* Moves everything from one list to the end of another. */
 static inline void list_move(struct list *to, struct list *from)
 {
-    while (!list_is_empty(from)) {
-        struct list *l = from->next;
-        list_remove(l);
-        list_add(to, l);
-    }
+    while (!list_is_empty(from))
+        list_add(to, list_take(from));
 }
 
 /* The struct of type `type` whose member `member` the link is. */

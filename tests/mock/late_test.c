@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOTS = 4, BYTES = 1 << 20, SENT = 0x55, OWNED = 0xAA, SLOW_MS = 50 };
+enum { SLOTS = 4, BYTES = 1 << 20, SENT = 0x55, OWNED = 0xAA, SLOW_MS = 50, SLOW_BYTES = 96 << 10 };
 
 #define MS ((int64_t)1000000)
 
@@ -50,8 +50,18 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
 }
 
 /* The receiver is slow while a push is wanted: else a busy machine's copies all before the sender
- * looks. */
+ * looks. Only a call that leaves something to push is: if single units were slow, too, the sender
+ * would send them again, and the receiver copy nothing else. */
 static bool is_receiver;
+
+static size_t bytes_of(const struct iovec *pieces, unsigned long count)
+{
+    size_t bytes = 0;
+
+    for (unsigned long i = 0; i < count; i++)
+        bytes += pieces[i].iov_len;
+    return bytes;
+}
 
 ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long heres,
                                 const struct iovec *there, unsigned long theres,
@@ -60,7 +70,9 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned lo
                                 const struct iovec *there, unsigned long theres,
                                 unsigned long flags)
 {
-    for (int i = 0; is_receiver && i < SLOW_MS && atomic_load(&shared->stops); i++)
+    bool is_slow = is_receiver && bytes_of(here, heres) >= SLOW_BYTES;
+
+    for (int i = 0; is_slow && i < SLOW_MS && atomic_load(&shared->stops); i++)
         (void)usleep(1000);
     return __real_process_vm_readv(pid, here, heres, there, theres, flags);
 }

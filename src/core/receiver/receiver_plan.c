@@ -52,7 +52,7 @@ static uint64_t offer_full(struct landing *landing, const struct stretch *stretc
                            struct room *room)
 {
     uint32_t unit = stretch->unit;
-    if (stretch->length == 0 || stretch->length < unit || stretch->message->pieces != NULL)
+    if (unit == 0 || stretch->length < unit || stretch->message->pieces != NULL)
         return 0;
     room->unit = room->unit == UINT32_MAX ? unit : room->unit;
     if (unit != room->unit)

@@ -135,9 +135,10 @@ TEST(calls__messages_of_the_librarys_memory_need_none, .needs = counts_for_itsel
     ck_assert_double_le(least_calls(false, 0.01), 0.01);
 }
 
-/* The kernel reads and writes what may be gone: once at each end. */
+/* The kernel reads and writes what may be gone: once at each end. A waiter that a busy machine puts
+ * to sleep makes a call more; were there one more for each message, it would be 3. */
 TEST(calls__messages_of_the_programs_memory_need_one_at_each_end, .needs = counts_for_itself)
 {
     ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
-    ck_assert_double_le(least_calls(true, 2.2), 2.2);
+    ck_assert_double_le(least_calls(true, 2.5), 2.5);
 }
