@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 static const duration HANDSHAKE_LIMIT = 5 * SECOND; /* a cookie is good for longer */
+static const duration ANEW_LEAST = SECOND;          /* for a peer to answer once more */
 
 static bool is_sender(const struct zcrp_entity *e)
 {
@@ -257,14 +258,17 @@ void keyed_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
 /* ---- time ---- */
 
 /* When a sender begins anew, if nobody has answered well: its cookie may be too old by then, or
- * another process's. A connection whose keys are ready only waits to be admitted. */
+ * another process's. Not shortly before it gives up: it would forget that somebody had answered,
+ * and fail as unreachable. A connection whose keys are ready only waits to be admitted. */
 static instant anew_at(const struct zcrp_entity *e)
 {
     const struct tls_handshake *h = e->keyed.handshake;
     bool is_asking = sender_link(e->machine.sender) == LINK_ASKING && !tls_handshake_has_failed(h);
     bool has_keys = e->machine.stays && keyring_is_ready(e->keyed.keyring);
+    instant anew = h->began + HANDSHAKE_LIMIT;
+    bool has_time = sender_gives_up_at(e->machine.sender) - anew > ANEW_LEAST;
 
-    return is_asking && !has_keys ? h->began + HANDSHAKE_LIMIT : NEVER;
+    return is_asking && !has_keys && has_time ? anew : NEVER;
 }
 
 instant keyed_deadline(const struct zcrp_entity *e)

@@ -302,6 +302,9 @@ bool sender_fault(struct sender *s, uint64_t number);
  * place. False: there are no more, or the message's event was taken. */
 bool sender_piece(struct sender *s, uint64_t number, uint32_t i, struct iovec *piece);
 
+/* When a sender that is not paired gives up; NEVER: it does not. */
+instant sender_gives_up_at(const struct sender *s);
+
 /* When something in transit was last acknowledged, or the sender was made. */
 instant sender_progress_at(const struct sender *s);
 

@@ -141,6 +141,11 @@ instant sender_deadline(const struct sender *s)
     return instant_earlier(first, pacing_deadline(&s->flow.pacing));
 }
 
+instant sender_gives_up_at(const struct sender *s)
+{
+    return connect_at(s);
+}
+
 bool sender_is_quiet(const struct sender *s, instant now)
 {
     return sender_session_is_paired(&s->session) && s->timer.hellos == 0 && hello_at(s) <= now;

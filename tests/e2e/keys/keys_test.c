@@ -217,6 +217,41 @@ TEST(keys__refused, .needs = has_keys, .rows = ROWS(refused))
     zcrp_listener_close(p.house.listener);
 }
 
+/* Answers the first hello that comes with a cookie, and nothing else that comes. */
+static void give_one_cookie(int fd)
+{
+    enum { TRAILER = 32, COOKIE_AT = 8, TAG_AT = 26, COOKIE_TYPE = 0x28 };
+    uint8_t hello[TRAILER], cookie[TRAILER] = {[COOKIE_AT] = 1, [TRAILER - 1] = COOKIE_TYPE};
+    struct sockaddr_in caller;
+    socklen_t bytes = sizeof caller;
+
+    ck_assert_int_eq(recvfrom(fd, hello, TRAILER, 0, (struct sockaddr *)&caller, &bytes), TRAILER);
+    memcpy(cookie, hello, COOKIE_AT); /* its nonce */
+    memcpy(cookie + TAG_AT, hello + TAG_AT, sizeof(uint32_t));
+    ck_assert_int_eq(sendto(fd, cookie, TRAILER, 0, (struct sockaddr *)&caller, bytes), TRAILER);
+}
+
+/* Before, a caller with keys began its handshake anew after 5 s, even just before it gave up, and
+ * failed as if nobody had answered. */
+TEST(keys__refused_by_silence, .needs = has_keys)
+{
+    const struct zcrp_options options = {.connect_ns = 11 * ENDS_SECOND / 2};
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof own;
+    struct zcrp_connection *c;
+    char port[8];
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&own, bytes), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&own, &bytes), 0);
+    snprintf(port, sizeof port, "%d", ntohs(own.sin_port));
+    ck_assert_int_eq(connect_with(port, &c, options, shared("alice", key), 0), ZCRP_OK);
+    give_one_cookie(fd);
+    ck_assert_int_eq(zcrp_connection_wait(c, -1), ZCRP_ERROR_KEYS);
+    ck_assert_int_eq(zcrp_connection_close(c), ZCRP_ERROR_KEYS);
+    close(fd);
+}
+
 /* Whoever has a good key is in, and whoever finds no room has another reason. */
 TEST(keys__connect_and_then_accept, .needs = has_keys)
 {
