@@ -5,6 +5,8 @@
  *     ./echo serve 127.0.0.1 7000
  *     ./echo ask 127.0.0.1 7000 "how far is it?"
  *
+ * With ZCRP_KEYS=FILE in both environments, a file of zcrp-keys, the data are encrypted.
+ *
  *     cc echo.c -o echo $(pkg-config --cflags --libs zcrp) */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +14,8 @@
 #include <zcrp.h>
 
 enum { MESSAGE_BYTES = 1 << 16 };
+
+static const struct zcrp_options options = {.flags = ZCRP_ENVIRONMENT_KEYS};
 
 static void check(const char *what, int code)
 {
@@ -47,7 +51,7 @@ static void serve(const char *host, const char *port, struct zcrp_msg *message)
     struct zcrp_listener *listener;
     struct zcrp_connection *connection;
 
-    check("listen", zcrp_listen(&listener, host, port, NULL));
+    check("listen", zcrp_listen(&listener, host, port, &options));
     fprintf(stderr, "echo: port %d\n", zcrp_listener_port(listener));
     for (;;) {
         check("accept", zcrp_accept(listener, &connection, -1));
@@ -60,7 +64,7 @@ static void ask(const char *host, const char *port, const char *text, struct zcr
     struct zcrp_connection *connection;
     nlong size = strlen(text) < MESSAGE_BYTES ? strlen(text) : MESSAGE_BYTES;
 
-    check("connect", zcrp_connect(&connection, host, port, NULL, -1));
+    check("connect", zcrp_connect(&connection, host, port, &options, -1));
     memcpy(message->buffer, text, (size_t)size);
     check("send", pass(zcrp_connection_sender(connection), message, size));
     check("receive", pass(zcrp_connection_receiver(connection), message, MESSAGE_BYTES));

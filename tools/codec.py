@@ -6,6 +6,7 @@
 compares it with the vectors: it decodes each good one to its fields, encodes these to the same bytes, and gives each
 bad one its verdict.
 """
+import secrets
 import struct
 import sys
 
@@ -49,6 +50,21 @@ LAYOUT = {kind: (struct.Struct(">" + form), names.split()) for kind, form, names
 ]}
 LAST_TEN = struct.Struct(">IIBB")  # session, tag, flags, version and type
 RUN = struct.Struct(">IIQ")
+
+
+def nearest(wire, reference):
+    """The number nearest to the reference whose low 32 bits are the wire's; may be below 0."""
+    step = (wire - reference) & MASK
+    return reference + step - (step >> 31 << 32)
+
+
+def drawn(bits):
+    """A random number that nobody can compute; never 0."""
+    return secrets.randbits(bits) or 1
+
+
+def backed_off(wait, times, most):
+    return max(wait, min(wait * 2**min(times, 30), most))
 
 
 class Rejected(Exception):

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""A second ZCRP, in Python, written from docs/protocol.md and docs/aal5.md alone. Its codec is tools/codec.py,
-and tools/tls_psk.py is its TLS.
+"""A second ZCRP, in Python, written from docs/protocol.md and docs/aal5.md alone. Beside it are its codec (codec.py),
+AAL5 (aal5.py), keys (keys.py) and TLS (tls_psk.py).
 
     tools/peer.py send HOST PORT FILE     sends a file to examples/receiver, or to `peer.py receive`
     tools/peer.py receive PORT FILE       receives a file from examples/sender, or from `peer.py send`
+    tools/peer.py ask HOST PORT FILE      has a file sent back, over a connection to `echo serve` or `peer.py serve`
+    tools/peer.py serve PORT              listens, and sends back what `echo ask` or `peer.py ask` sends
 
 It shows that the standard is enough to write a peer, and how the protocol works. Comments name the section of
-docs/protocol.md whose rule they follow. Reading order: Sender, Receiver, Link, the keys, AAL5.
+docs/protocol.md whose rule they follow. Reading order: Sender, Receiver, Link, Port, keys.py.
 
-It is a sender or a receiver over one UDP socket, and no library. Its window is fixed, without congestion control or
-pacing, and its units have one size. A sender asks for no other receiver once it has found one. A receiver withdraws no
-buffer. Nothing here reads ICMP, or ECN in IP. With keys it takes a pre-shared key, and no credit in the handshake.
+It is no library. Its window is fixed, without congestion control or pacing, and its units have one size. A sender asks
+for no other receiver once it has found one. A receiver withdraws no buffer. Nothing here reads ICMP, or ECN in IP. With
+keys it takes a pre-shared key. Connections are over UDP alone, and a caller does not ask its system for its address.
 """
 import argparse
 import bisect
@@ -20,22 +22,24 @@ import random
 import secrets
 import select
 import socket
-import struct
 import sys
 import time
-import zlib
 
+from aal5 import Circuit
 from codec import (
-    ACK, ANSWER, ANSWERS, CANCELLED, CLOSING, COOKIE, ECN, FRAGMENT, GRAIN, HANDSHAKE, HAS_NEXT, HELLO, IS_LAST,
-    LAST_TEN, MASK, OF_RECEIVER, OF_SENDER, OFFER, PROBE, PROBE_ANSWER, REFUSES, REQUEST, RUN, SEAL, SECOND, TOO_LARGE,
-    TRAILER, UNIT, VOID, WITHDRAWN, Datagram, Rejected, decode, encode, void_size)
-from tls_psk import HandshakeFailed, Tls, expand
+    ACK, ANSWER, ANSWERS, CANCELLED, CHALLENGE, CHALLENGE_ANSWER, CLOSING, COOKIE, ECN, GRAIN, HANDSHAKE, HAS_NEXT,
+    HELLO, IS_LAST, LAST_TEN, MASK, NEGATIVE_ACK, OFFER, PROBE, PROBE_ANSWER, REFUSES, REQUEST, RUN, SEAL, TOO_LARGE,
+    TRAILER, UNIT, VOID, WITHDRAWN, Datagram, Rejected, backed_off, decode, drawn, encode, nearest, void_size)
+from keys import CONNECT, Half, Handshake
 
 CONTROL = 1200            # most bytes of a control datagram that is sent
-SILENCE, PROGRESS, CONNECT = 30.0, 30.0, 5.0  # limits, seconds
+SILENCE = PROGRESS = 30.0  # limits, seconds
 QUIET = 1.0               # seconds without a datagram, after which an end asks whether its peer is there
 KNOWN = 4096              # announced messages that a sender looks at
-CLOSES = 8                # times that an end says its close
+CLOSES, CLOSES_KNOWN = 8, 4  # times that an end says its close; and says it if both ends know
+EARLY_BYTES, EARLY = 1024, 10  # of an early unit; of these in transit
+STAY = 0.15               # seconds that a closed end stays, to confirm its peer's close again
+CALLERS = 64              # connections of a listener
 
 
 class Failure(Exception):
@@ -43,21 +47,6 @@ class Failure(Exception):
 
 
 # ---- numbers (Numbers)
-
-def nearest(wire, reference):
-    """The number nearest to the reference whose low 32 bits are the wire's; may be below 0."""
-    step = (wire - reference) & MASK
-    return reference + step - (step >> 31 << 32)
-
-
-def drawn(bits):
-    """A random number that nobody can compute; never 0."""
-    return secrets.randbits(bits) or 1
-
-
-def backed_off(wait, times, most):
-    return max(wait, min(wait * 2**min(times, 30), most))
-
 
 class Intervals:
     """Disjoint half-open intervals of numbers, in order. Beyond `most` of them it forgets the lowest."""
@@ -127,14 +116,20 @@ class Sender:
         self.unanswered = 0                     # what it said since the peer's last datagram
         self.wants_offers, self.offer_due, self.offered = False, False, -1
         self.is_closing, self.closes, self.confirmations = False, 0, 0
-        self.takes = {COOKIE: self.on_cookie, REQUEST: self.on_request, ACK: self.on_ack}
-        self.saw_cookie = False
+        self.is_confirmed = False               # the peer has confirmed its close
+        self.moves, self.shown = 0, 0           # of this end, as the peer said; hellos that showed its present address
+        self.takes = {COOKIE: self.on_cookie, REQUEST: self.on_request, ACK: self.on_ack, HANDSHAKE: self.on_refusal,
+                      CHALLENGE: self.on_challenge}
+        self.saw_cookie, self.refused_at = False, None
         self.question = Datagram(HELLO, tag=drawn(32), nonce=drawn(64), answered=0) if asks else None
         if asks:
             self.link.say(self.question)
 
     def submit(self, data):
         message = Outgoing(data, self.next_number)
+        if self.state == "over":
+            message.outcome = "peer closed" if self.why_over == "cut off" else self.why_over
+            return message
         self.next_number += 1
         self.messages.append(message)
         self.waiting.append(message)
@@ -143,19 +138,25 @@ class Sender:
     def close(self, now):
         """Says so until the receiver confirms; once, and that messages will not come, if some are left."""
         self.is_closing, self.said_at = True, now - 1
-        if self.state != "paired" or self.messages:
-            if self.state == "paired":
-                self.say_hello(now, CLOSING | VOID)
+        if self.state == "paired" and self.messages and self.link.is_proven:
+            self.say_hello(now, CLOSING | VOID)
+        may_be_bound = self.question and self.question.cookie  # by a request that is lost, or on its way
+        if self.messages or self.state == "unpaired" and not may_be_bound:
             self.leave("closed")
 
     def leave(self, why):
         for message in self.messages:
             message.outcome = why
         self.state, self.why_over, self.left, self.pairing = "over", why, self.pairing, None
+        self.link.on_end(self, why)
 
     # -- pairing (Pairing): hello, cookie, hello with the cookie, request
 
     def ask(self, now):
+        if self.is_closing and self.closes == 3:
+            self.leave("closed")
+            return
+        self.closes += self.is_closing
         self.unanswered += 1
         self.said_at = now
         self.question.answered = 0
@@ -163,7 +164,7 @@ class Sender:
 
     def on_cookie(self, d, now):
         question, self.saw_cookie = self.question, True
-        if self.state != "unpaired" or (d.nonce, d.tag) != (question.nonce, question.tag):
+        if self.state != "unpaired" or self.is_told() or (d.nonce, d.tag) != (question.nonce, question.tag):
             return
         if self.unanswered == 0 and not self.has_rtt:  # nobody repeated the hello, so this is a round trip
             self.sample(now - self.began)
@@ -173,12 +174,19 @@ class Sender:
             self.link.say(question)
 
     def enter(self, pairing, now):
-        self.state, self.pairing, self.said_at = "paired", pairing, now - 1
+        self.state, self.pairing, self.said_at, self.closes = "paired", pairing, now - 1, 0
         self.hear(now)
+
+    def on_refusal(self, d, now):
+        """The receiver wants keys, or a stranger says so (Handshake bytes)."""
+        question = self.question
+        if question and d.flags == ANSWERS | REFUSES and (d.nonce, d.tag) == (question.nonce, question.tag):
+            self.refused_at = self.refused_at or now
 
     def hear(self, now):
         """A sign of life."""
         self.heard_at, self.unanswered = now, 0
+        self.shown = self.shown if self.waiting else 0
 
     # -- what it hears
 
@@ -206,6 +214,11 @@ class Sender:
         if d.runs and self.peek() is None and now - self.said_at >= 0.001:  # it has no units to answer with
             self.say_hello(now)
 
+    def take_credit(self, count, size):
+        """The handshake has announced the first buffers (Credit in the handshake)."""
+        self.requested = min(count, KNOWN)
+        self.buffers = dict.fromkeys(range(self.requested), size)
+
     def withdraw(self, number):
         """The buffer is gone. A message that was not begun turns void in its turn (`cut`)."""
         self.buffers[number] = WITHDRAWN
@@ -223,6 +236,10 @@ class Sender:
         if d.flags & CLOSING and self.left == d.pairing and self.confirmations < 8:
             self.confirmations += 1
             self.link.say(Datagram(HELLO, *self.left, CLOSING))  # it missed the confirmation
+        if d.flags & CLOSING and self.is_told() and self.question and d.tag == self.question.tag:
+            self.pairing = d.pairing  # it has bound the question, and its request came too late (Closing)
+            self.say_hello(now, CLOSING)
+            self.leave("peer closed")
         if d.pairing != self.pairing:
             return
         end = nearest(d.newest, self.next_seq) + 1
@@ -236,7 +253,29 @@ class Sender:
         if d.flags & CLOSING and self.state == "paired":
             if not self.closes:  # its own close would be a confirmation, too (Closing)
                 self.say_hello(now, CLOSING)
-            self.leave("cut off" if self.messages else "peer closed")
+            self.is_confirmed = self.is_closing
+            self.leave("closed" if self.is_closing else "cut off" if self.messages else "peer closed")
+
+    def is_told(self):
+        """Is it unpaired, and the peer closes?"""
+        return self.state == "unpaired" and self.link.peer_closes()
+
+    def on_challenge(self, d, now):
+        """The receiver asks whether this end is at another address, or sends there now (Another address)."""
+        if d.pairing != self.pairing:
+            return
+        self.hear(now)
+        if d.challenge:
+            self.link.say(Datagram(CHALLENGE_ANSWER, *self.pairing, challenge=d.challenge))
+        if 0 < (d.moves - self.moves) & MASK < 2**31:
+            self.moves = d.moves
+            self.begin_anew()
+            self.say_hello(now)
+
+    def begin_anew(self):
+        """Over another path nothing is known of the round trip, nor of what is in transit."""
+        self.srtt, self.variation, self.has_rtt = 0.1, 0.05, False
+        self.repeats.extend([self.give_up(seq) for seq in list(self.transit)])
 
     def take_intervals(self, bounds, delay, now):
         def is_positive(seq):  # the last interval is positive, and those before it in turn
@@ -317,6 +356,7 @@ class Sender:
         if buffer == WITHDRAWN or size > buffer:
             return self.turn_void(message, CANCELLED if buffer == WITHDRAWN else TOO_LARGE)
         place, most = message.cut, (self.unit_bytes - TRAILER - self.link.seal_bytes) // GRAIN * GRAIN
+        most = most if self.link.is_proven else min(most, EARLY_BYTES)
         message.cut = min(place + most, size)
         message.open += 1
         message.is_cut = message.cut == size
@@ -328,6 +368,8 @@ class Sender:
         return unit.length + TRAILER + self.link.seal_bytes
 
     def has_room(self, unit):
+        if not self.link.is_proven and len(self.transit) >= EARLY:
+            return False
         return not self.transit or self.transit_bytes + self.size_of(unit) <= min(self.window, self.capacity)
 
     def flush(self, now):
@@ -350,7 +392,8 @@ class Sender:
             self.until_left_out = random.randint(64, max(64, min(1024, self.window // self.unit_bytes)))
         seq, self.next_seq = self.next_seq, self.next_seq + 1
         self.until_left_out -= 1
-        self.progress_at = self.progress_at if self.transit else now
+        if not self.transit:
+            self.progress_at, self.shown = now, 0
         self.transit[seq] = unit, now, self.size_of(unit)
         self.transit_bytes += self.size_of(unit)
         self.unasked += self.size_of(unit)
@@ -389,9 +432,13 @@ class Sender:
 
     def timers(self):
         """Pairs of a time and the method that is called then."""
-        if self.state == "unpaired" and self.question:
+        if self.is_told():
+            yield self.link.receiver.told_at + STAY, lambda now: self.leave("peer closed")
+        elif self.state == "unpaired" and self.question:
             yield self.said_at + backed_off(0.02, self.unanswered, 0.25), self.ask
             yield self.began + CONNECT, lambda now: self.leave(self.link.why_unpaired())
+            if self.refused_at is not None:
+                yield self.refused_at + 0.5, lambda now: self.leave("keys")
         if self.state != "paired":
             return
         wait = self.srtt + max(4 * self.variation, 0.001) + 0.005
@@ -401,13 +448,22 @@ class Sender:
                 yield self.lost_at(self.transit[seq][1]), self.find_losses
             yield self.sent_at + backed_off(wait, self.unanswered, QUIET), self.probe
             yield self.progress_at + PROGRESS, lambda now: self.leave("stalled")
-        elif self.messages:
-            pause = backed_off(max(wait, 0.02), self.unanswered - 1, QUIET) if self.unanswered else QUIET
-            yield max(self.heard_at, self.said_at) + pause, self.greet
-        elif self.is_closing:
+        elif not self.link.is_proven:
+            return  # it says no hello yet
+        elif self.is_closing and not self.messages:
             yield self.said_at + backed_off(0.02, self.closes - 1, 1), self.say_close
-        if self.messages:
+        elif self.messages or self.link.is_connection:
+            quiet = self.link.quiet
+            pause = backed_off(max(wait, 0.02), self.unanswered - 1, quiet) if self.unanswered else quiet
+            yield min(max(self.heard_at, self.said_at) + pause, max(self.sent_at, self.said_at) + 2 * quiet), self.greet
+        if self.messages or self.link.is_connection:
             yield self.heard_at + SILENCE, lambda now: self.leave("silent")
+        if self.link.psk and self.link.role == "caller" and self.link.is_proven:
+            pause = (0.2 + self.srtt) * 2**min(self.shown, 10)
+            if self.transit or self.link.receiver.has_more:
+                yield max(self.heard_at, self.link.receiver.heard_at, self.said_at) + min(pause, 1), self.show
+            elif self.waiting:  # whether or not it is answered: the request may go to an address that is lost
+                yield self.said_at + min(pause, self.link.quiet), self.show
 
     def probe(self, now):
         """Nothing came for long: repeats the two oldest units, whatever the window."""
@@ -421,8 +477,13 @@ class Sender:
         self.unanswered += 1
         self.say_hello(now)
 
+    def show(self, now):
+        """Its datagrams may come from another address meanwhile (Another address)."""
+        self.shown += 1
+        self.say_hello(now)
+
     def say_close(self, now):
-        if self.closes == CLOSES:
+        if self.closes == (CLOSES_KNOWN if self.link.peer_closes() else CLOSES):
             self.leave("closed")
             return
         self.closes += 1
@@ -466,6 +527,8 @@ class Receiver:
         self.link, self.capacity = link, capacity
         self.state, self.why_over = "unbound", ""  # then "bound", "closing", "over"
         self.pairing = self.left = None
+        self.told_at = None       # when the peer said that it closes
+        self.heard_at = 0.0
         self.posted = {}          # number: message, in order, of those that are not over
         self.expects = False
         self.takes = {UNIT: self.on_unit, HELLO: self.on_hello, PROBE: self.on_probe, OFFER: self.on_offer}
@@ -476,10 +539,11 @@ class Receiver:
         self.nonce = nonce        # of the question that the session answers; 0 once something else came
         self.posted = dict(enumerate(self.posted.values()))
         self.next_post = len(self.posted)
-        self.requested = 0        # the sender knows of all messages below
+        self.requested = 0        # the sender knows of all messages below, as its hellos said
+        self.reached = 0          # units have come of none of these, and above
         self.settled = Intervals(1024)
         self.newest, self.newest_at = 0, None
-        self.has_units = False
+        self.has_units = self.has_more = self.was_heard = False  # has_more: the newest trailer foretells a unit
         self.ack_due = None       # when
         self.request_due = True
         self.asked_at, self.requests = 0.0, 0  # requests since the peer's last datagram
@@ -515,34 +579,36 @@ class Receiver:
     def leave(self, why):
         self.end_messages(why)
         self.state, self.why_over, self.left, self.pairing = "over", why, self.pairing, None
+        self.link.on_end(self, why)
 
     def enter(self, pairing, nonce, now):
         self.state, self.pairing, self.heard_at = "bound", pairing, now
         self.start(nonce)
 
     def hear(self, now):
-        self.heard_at, self.requests, self.nonce = now, 0, 0
+        self.heard_at, self.requests, self.nonce, self.was_heard = now, 0, 0, True
 
     # -- what it hears
 
     def on_asking_hello(self, d, now):
         """The table of Pairing: the first row that holds decides."""
-        address = d.address
         session, tag = self.pairing or (0, 0)
-        if not self.link.cookies.is_good(d, address):
-            self.link.say_cookie(d, session, address)
+        if not self.link.port.cookies.is_good(d, d.address):
+            self.link.port.say_cookie(d, session, d.address)
         elif d.tag == tag:
             if self.state == "bound":
                 self.nonce = d.nonce
                 self.say_request(now)
         elif d.session != session:
-            self.link.say_cookie(d, session, address)
+            self.link.port.say_cookie(d, session, d.address)
         elif self.state == "closing":
             self.leave("closed")
+        elif session and self.link.is_connection:
+            self.leave("restarted")  # another peer has the address, and goes on asking (Connections)
         elif self.state != "over":
             if self.has_units:
                 self.end_messages("restarted")
-            self.link.connect(address)
+            self.link.connect(d.address)
             self.enter((drawn(32), d.tag), d.nonce, now)
 
     def on_hello(self, d, now):
@@ -557,16 +623,19 @@ class Receiver:
             return
         self.hear(now)
         if d.flags & CLOSING:
+            self.told_at = now
             if self.state == "bound":
                 self.link.say(confirmation)
             is_cut_off = d.flags & VOID or any(message.has_begun for message in self.posted.values())
             self.leave("cut off" if is_cut_off else "peer closed")
         elif self.state == "bound":
             requested = nearest(d.requested, self.next_post)
-            if requested <= self.requested:
+            known, is_news = max(self.requested, self.reached), requested > self.requested
+            self.requested = max(self.requested, requested)
+            if is_news and max(known, requested) < self.next_post:
+                self.request_due = True
+            elif requested <= known:  # else it answers a request
                 self.say_request(now, is_empty=True)
-            else:
-                self.requested, self.request_due = requested, requested < self.next_post
 
     def on_unit(self, d, now):
         if d.pairing != self.pairing:
@@ -577,15 +646,17 @@ class Receiver:
             return
         self.has_units = True
         self.marks += d.is_marked
-        verdict = self.land(nearest(d.message, self.next_post), d)
+        number = nearest(d.message, self.next_post)
+        verdict = self.land(number, d)
         seq = nearest(d.seq, self.newest)
         if verdict == "drop" or seq < 0:
             return
+        self.reached = max(self.reached, number + 1)
         # A single missing number is no disorder: the sender may have left it out.
         is_disorder = not self.newest <= seq <= self.newest + 2
         self.settled.add(seq)
         if self.newest_at is None or seq > self.newest:
-            self.newest, self.newest_at = seq, now
+            self.newest, self.newest_at, self.has_more = seq, now, d.flags & HAS_NEXT
         is_urgent = d.flags & ANSWER or verdict == "duplicate" or is_disorder
         self.ack_due = now if is_urgent else min(self.ack_due or now + 0.002, now + 0.002)
 
@@ -652,8 +723,12 @@ class Receiver:
         self.link.say(Datagram(REQUEST, *self.pairing, ANSWER if self.expects else 0, nonce=self.nonce,
                                capacity=self.capacity, runs=runs))
 
+    def begin_anew(self):
+        """The peer has another address, and may have missed what was said to the old one."""
+        self.request_due, self.ack_due = True, None if self.newest_at is None else 0.0
+
     def say_close(self, now):
-        if self.closes == CLOSES:
+        if self.closes == (CLOSES_KNOWN if self.link.sender and self.link.sender.is_confirmed else CLOSES):
             self.leave("closed")
             return
         self.closes += 1
@@ -673,63 +748,12 @@ class Receiver:
             return
         if self.ack_due is not None:
             yield self.ack_due, self.say_ack
-        awaits_offer = self.expects and self.offered is None
-        if self.posted or awaits_offer:
-            is_unsure = awaits_offer or self.first_unknown() is not None
-            wait = backed_off(0.02, self.requests, 1.0) if is_unsure else QUIET
+        is_unsure = (self.first_unknown() is not None or self.expects and self.offered is None
+                     or self.link.psk and not self.was_heard)  # (With keys, in a session)
+        if self.posted or is_unsure:
+            wait = backed_off(0.02, self.requests, 1.0) if is_unsure else self.link.quiet
             yield max(self.asked_at, self.heard_at) + wait, self.say_request
             yield self.heard_at + SILENCE, lambda now: self.leave("silent")
-
-
-# ---- AAL5 in UDP datagrams (docs/aal5.md)
-
-REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-CELL = 48
-PIECE = 30 * CELL         # most bytes of a PDU in one packet
-CELLS = 1366              # most cells of a PDU
-
-
-def crc32_of_aal5(data):
-    """CRC-32 with the most significant bit first: zlib's is its mirror image."""
-    return int(f"{zlib.crc32(data.translate(REVERSED)):032b}"[::-1], 2)
-
-
-class Circuit:
-    """PDUs of one direction, cut into numbered packets, and of the other one, put together."""
-
-    def __init__(self, vci=32, vpi=0):
-        self.label = 16 + vpi * 4096 + vci - 32
-        self.sent = 0          # the number of the piece sent last
-        self.wanted = None     # the number of the piece that comes next
-        self.pieces, self.is_marked, self.heard_at = [], False, 0.0
-
-    def packets(self, payload):
-        pdu = payload + bytes(-(len(payload) + 8) % CELL) + struct.pack(">HH", 0, len(payload))
-        pdu += struct.pack(">I", crc32_of_aal5(pdu))
-        for place in range(0, len(pdu), PIECE):
-            self.sent = self.sent % 65535 + 1
-            flags = 0x84 if place + PIECE >= len(pdu) else 0x80  # frames; the PDU's last cell is here
-            yield struct.pack(">IBHB", self.label << 12 | 0x140, 0, self.sent, flags) + pdu[place:place + PIECE]
-
-    def payload(self, packet, now):
-        """The datagram that the packet completes, or None; and whether the network marked it."""
-        head, zero, number, flags = struct.unpack(">IBHB", packet[:8].ljust(8, b"\0"))
-        if head >> 12 != self.label or zero or not flags & 0x80 or len(packet) % CELL != 8:
-            self.pieces = []
-            return None, False
-        if number and number != self.wanted or now - self.heard_at > 1:
-            self.pieces = []   # one is missing between them, or nothing has come for a second
-        self.wanted = number % 65535 + 1 if number else self.wanted
-        self.is_marked = bool(flags & 2) or bool(self.pieces) and self.is_marked
-        self.heard_at = now
-        self.pieces.append(packet[8:])
-        if not flags & 4:
-            return None, False
-        pdu, self.pieces = b"".join(self.pieces), []
-        length, crc = struct.unpack(">HI", pdu[-6:])
-        is_whole = (length and crc == crc32_of_aal5(pdu[:-4]) and len(pdu) <= CELLS * CELL
-                    and len(pdu) == length + 8 + -(length + 8) % CELL)
-        return (pdu[:length], self.is_marked) if is_whole else (None, False)
 
 
 # ---- the channel
@@ -797,316 +821,248 @@ class Cookies:
         return d.cookie in (self.make(d, d.session, address), self.make(d, d.session, address, slots_ago=1))
 
 
-# ---- keys (Keys): tools/tls_psk.py has TLS
-
-class Stream:
-    """Seals, or opens, the datagrams of one stream by their numbers (Which key is for what)."""
-
-    def __init__(self, suite, secret):
-        self.suite, self.epoch, self.number = suite, 0, 0  # the newest epoch; the next control datagram's number
-        self.secrets = {0: secret}       # epoch: secret
-        self.opened, self.newest = set(), -1
-
-    def cipher(self, epoch, number):
-        from cryptography.hazmat.primitives.ciphers import aead
-        for known in range(max(self.secrets), epoch):
-            self.secrets[known + 1] = expand(self.secrets[known], "zcrp ku")
-        secret, is_aes = self.secrets[epoch], self.suite == "aes"
-        key, iv = expand(secret, "zcrp key", length=16 if is_aes else 32), expand(secret, "zcrp iv", length=12)
-        nonce = (int.from_bytes(iv, "big") ^ number).to_bytes(12, "big")
-        return (aead.AESGCM if is_aes else aead.ChaCha20Poly1305)(key), nonce
-
-    def seal(self, number, plain, behind):
-        cipher, nonce = self.cipher(number >> 22, number)
-        return cipher.encrypt(nonce, plain, behind)
-
-    def open(self, number, sealed, behind):
-        epoch = number >> 22
-        if number < 0 or number in self.opened or number <= self.newest - 8192:
-            raise Rejected("replayed")
-        if not self.epoch - 1 <= epoch <= self.epoch + 1:
-            raise Rejected("forged")
-        cipher, nonce = self.cipher(epoch, number)
-        try:
-            plain = cipher.decrypt(nonce, sealed, behind)
-        except Exception as error:
-            raise Rejected("forged") from error
-        self.epoch, self.newest = max(self.epoch, epoch), max(self.newest, number)
-        self.opened.add(number)
-        if len(self.opened) > 16384:
-            self.opened = {opened for opened in self.opened if opened > self.newest - 8192}
-        return plain
-
-
-class Half:
-    """What one side says under keys: its three streams, and the pairing of its units."""
-
-    def __init__(self, suite, secret):
-        self.streams = {name: Stream(suite, expand(secret, "zcrp " + name)) for name in ("unit", "sender", "receiver")}
-        session, tag = struct.unpack(">II", expand(secret, "zcrp pairing", length=8))
-        self.pairing = session or 1, tag or 1
-
-    def stream(self, kind):
-        return self.streams["unit" if kind == UNIT else "sender" if kind in OF_SENDER else "receiver"]
-
-    def seal(self, data, number=None):
-        """The datagram as it crosses. A unit's number is all 64 bits of its sequence number."""
-        kind = data[-1] & 15
-        stream, behind = self.stream(kind), TRAILER if kind == UNIT else LAST_TEN.size
-        if number is None:
-            number, stream.number = stream.number, stream.number + 1
-        tail = bytearray(data[-behind:])
-        tail[-2] |= (number >> 22 & 3) << 6
-        tail = bytes(tail) if kind == UNIT else struct.pack(">Q", number) + tail
-        return stream.seal(number, data[:-behind], tail) + tail
-
-    def open(self, data):
-        """The datagram as it was."""
-        kind = data[-1] & 15
-        behind = TRAILER if kind == UNIT else LAST_TEN.size + 8
-        if len(data) < behind + SEAL:
-            raise Rejected("short")
-        tail = data[-behind:]
-        number = int.from_bytes(tail[:8], "big")
-        if kind == UNIT:
-            number = nearest(int.from_bytes(tail[8:12], "big"), max(self.streams["unit"].newest, 0))
-        if number >> 22 & 3 != tail[-2] >> 6:
-            raise Rejected("forged")
-        plain = self.stream(kind).open(number, data[:-behind], tail)
-        tail = bytearray(tail if kind == UNIT else tail[8:])
-        tail[-2] &= 63
-        return plain + tail
-
-
-class Handshake:
-    """Carries the bytes of TLS in datagrams of type 9, and repeats those that the other side does not have."""
-
-    def __init__(self, link, now, question=None, address=None):
-        """A caller's, which asks for a cookie first; or a listener's, about a caller that has returned its own."""
-        self.link, self.address, self.is_client = link, address, question is None
-        self.question = question or Datagram(HELLO, tag=drawn(32), nonce=drawn(64))
-        self.began = self.said_at = now
-        self.repeats = 0
-        self.state = "asking" if self.is_client else "talking"  # then "done", or "failed"
-        self.refused_at = None
-        self.tls = Tls(self.is_client, *link.psk)
-        self.heard = [{}, {}]      # place: bytes, of each level
-        self.taken = [0, 0]        # bytes that are there without a gap
-        self.messages = [b"", b""]  # of these, those that are no whole message yet
-        self.had = [0, 0]          # how much of this side's streams the other side has
-        self.streams = {}          # of the second level: whether the client's
-        self.wants_to_say = self.is_client
-
-    def on_cookie(self, d):
-        if self.state == "asking" and (d.nonce, d.tag) == (self.question.nonce, self.question.tag):
-            self.question.cookie, self.state, self.repeats, self.wants_to_say = d.cookie, "talking", 0, True
-
-    def stream(self, is_clients):
-        """The second level's; its secret is the handshake traffic secret itself."""
-        if is_clients not in self.streams:
-            self.streams[is_clients] = Stream(self.tls.suite, self.tls.secrets[is_clients, 1])
-        return self.streams[is_clients]
-
-    def say_bytes(self, level, place, flags=0):
-        flags |= (SECOND if level else 0) | (0 if self.is_client else ANSWERS)
-        d = Datagram(HANDSHAKE, 0, self.question.tag, flags, nonce=self.question.nonce, place=place,
-                     have_first=self.taken[0], have_second=self.taken[1])
-        body = b"" if flags & REFUSES else self.tls.out[level][place:place + FRAGMENT]
-        if level:
-            stream = self.stream(self.is_client)
-            d.cookie, stream.number = stream.number, stream.number + 1
-            body = stream.seal(d.cookie, body, encode(d))
-        elif self.is_client:
-            d.cookie = self.question.cookie
-        self.link.channel.send(body + encode(d), self.address)
-
-    def flush(self, now):
-        """All bytes that the other side has not said that it has."""
-        if not self.wants_to_say:
-            return
-        self.wants_to_say, self.said_at = False, now
-        if self.state == "asking":
-            self.link.channel.send(encode(self.question))
-            return
-        missing = [(level, place) for level, out in enumerate(self.tls.out) if len(out) > self.had[level]
-                   for place in range(self.had[level] // FRAGMENT * FRAGMENT, len(out), FRAGMENT)]
-        for level, place in missing:
-            self.say_bytes(level, place)
-
-    def hear(self, d, data, now):
-        level, question = 1 if d.flags & SECOND else 0, self.question
-        if (d.nonce, d.tag, bool(d.flags & ANSWERS)) != (question.nonce, question.tag, self.is_client):
-            return
-        if self.state == "failed" or level and not self.tls.suite:
-            return
-        if level:
-            d.body = self.stream(not self.is_client).open(d.cookie, data[:-TRAILER], data[-TRAILER:])
-        if d.flags & REFUSES:
-            self.refused_at = min(self.refused_at or now, now - level)  # of the first level: it may be a stranger's
-            return
-        for other, have in enumerate((d.have_first, d.have_second)):
-            self.had[other] = max(self.had[other], min(have, len(self.tls.out[other])))
-        heard = self.heard[level]
-        if len(d.body) > len(heard.get(d.place, b"")):
-            heard[d.place], self.refused_at, self.repeats = d.body, None, 0
-        self.wants_to_say |= bool(d.body)
-        while more := heard.get(self.taken[level] // FRAGMENT * FRAGMENT, b"")[self.taken[level] % FRAGMENT:]:
-            self.messages[level] += more
-            self.taken[level] += len(more)
-        try:
-            self.take_messages(level)
-        except (HandshakeFailed, ValueError, struct.error):
-            self.state, self.wants_to_say, self.refused_at = "failed", False, now - 1
-            self.say_bytes(level if self.tls.suite else 0, 0, REFUSES)
-        if self.state == "talking" and self.tls.is_done:
-            self.state, self.wants_to_say = "done", self.is_client
-            self.link.establish(self, now)
-
-    def take_messages(self, level):
-        rest = self.messages[level]
-        while len(rest) >= 4 and len(rest) >= (end := 4 + int.from_bytes(rest[1:4], "big")):
-            self.tls.on_message(level, rest[:end])
-            rest = self.messages[level] = rest[end:]
-
-    def timers(self):
-        if self.state == "asking":
-            yield self.said_at + backed_off(0.02, self.repeats, 0.25), self.repeat
-        elif self.state == "talking" or self.state == "done" and self.is_client and not self.link.is_proven:
-            yield self.said_at + backed_off(0.05, self.repeats, 0.5), self.repeat
-        if self.state != "done":
-            yield self.began + CONNECT, self.link.fail_handshake
-            if self.refused_at is not None:
-                yield self.refused_at + 0.5, self.link.fail_handshake
-
-    def repeat(self, now):
-        self.repeats += 1
-        self.wants_to_say = True
-
-
 # ---- the link
 
-class Link:
-    """A channel, and the sender or the receiver that talks over it, with keys or without."""
+class Check:
+    """Whether the peer has come to another address: a challenge that nobody else can answer."""
 
-    def __init__(self, sock, address, args):
-        """A sender to this address; or, without one, a receiver."""
-        now = time.monotonic()
-        self.channel, self.cookies = Channel(sock, args), Cookies()
-        self.psk = read_key(args.keys) if args.keys else None
-        self.seal_bytes = SEAL if self.psk else 0
+    def __init__(self, address):
+        self.address, self.challenge = address, drawn(64)
+        self.came = self.went = 0  # bytes from there, and to there
+        self.again_at = 0.0
+        self.move_at = None        # it was answered
+
+
+class Link:
+    """One peer, and what talks to it with keys or without: a sender, a receiver, or both, which are a connection."""
+
+    def __init__(self, port, now, role, address=None):
+        self.port, self.role, self.address = port, role, address
+        self.is_connection, self.is_caller = role in ("caller", "callee"), role in ("sender", "caller")
+        self.quiet = port.args.keep_alive if self.is_connection else QUIET
+        self.psk, self.seal_bytes = port.psk, SEAL if port.psk else 0
         self.own = self.other = None      # with keys: the halves of the two sides
-        self.is_proven = False            # something opened that was sealed for a pairing
-        self.sender = self.receiver = self.handshake = None
-        if address:
-            self.connect(address)
-            self.handshake = Handshake(self, now) if self.psk else None
-            self.sender = Sender(self, now, args.unit or (9152 if args.aal5 else 1216), args.window, not self.psk)
-        else:
-            # Linux counts its own bookkeeping of each datagram, too: half of its number is for data.
-            self.receiver = Receiver(self, sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2)
-        self.end = self.sender or self.receiver
+        self.is_proven = not self.psk or not self.is_caller  # it knows that the handshake has ended for its peer, too
+        self.early = []                   # sealed datagrams that overtook the handshake
+        self.check, self.moves = None, 0  # of the peer's address
+        self.receiver = Receiver(self, port.capacity) if role != "sender" else None
+        # Buffers that each caller has from the beginning.
+        self.first = collections.deque(self.receiver.post(port.args.message)
+                                       for _ in range(port.args.first if role == "callee" else 0))
+        self.handshake = Handshake(self, now) if self.psk and self.is_caller else None
+        self.sender = Sender(self, now, port.unit_bytes, port.args.window, not self.psk) if role != "receiver" else None
+        self.ends = [end for end in (self.sender, self.receiver) if end]
+        self.expected = {NEGATIVE_ACK, CHALLENGE_ANSWER}.union(*(end.takes for end in self.ends))
+        self.expected -= set() if self.psk else {CHALLENGE, CHALLENGE_ANSWER}
 
     def connect(self, address):
-        if not self.channel.peer:
-            self.channel.connect(address)
+        """A receiver by itself has found its sender."""
+        if not self.address:
+            self.address = address
+            self.port.channel.connect(address)
 
-    def say(self, d, number=None):
+    def say(self, d, number=None, address=None):
         data = encode(d)
-        self.channel.send(self.own.seal(data, number) if self.own else data)
-
-    def say_cookie(self, d, session, address):
-        cookie = Datagram(COOKIE, session, d.tag, nonce=d.nonce, cookie=self.cookies.make(d, session, address))
-        self.channel.send(encode(cookie), address)
+        self.port.channel.send(self.own.seal(data, number) if self.own else data, address or self.address)
 
     def why_unpaired(self):
-        return "not admitted" if self.sender.saw_cookie else "refused" if self.channel.was_refused else "unreachable"
+        return ("not admitted" if self.sender.saw_cookie else "refused" if self.port.channel.was_refused
+                else "unreachable")
+
+    def peer_closes(self):
+        return self.is_connection and self.receiver.told_at is not None
+
+    def on_end(self, end, why):
+        """A connection ends with the session of one half, unless that half was closed in order (Closing)."""
+        if not self.is_connection or why == "closed" or end is self.receiver and self.peer_closes():
+            return
+        other = self.receiver if end is self.sender else self.sender
+        if why in ("peer closed", "cut off"):  # the peer's receiver closes, and its sender has not
+            why = "cut off" if other.has_units or other.offered is not None else "peer closed"
+        if other.state != "over":
+            other.leave(why)
+
+    def is_of(self, data):
+        return self.own and len(data) >= TRAILER and LAST_TEN.unpack(data[-LAST_TEN.size:])[:2] in (
+            self.own.pairing, self.other.pairing)
 
     def hear(self, data, address, is_marked, now):
         try:
-            if self.own and LAST_TEN.unpack(data[-10:])[:2] in (self.own.pairing, self.other.pairing):
+            if self.is_of(data):
                 data = self.other.open(data)
                 self.is_proven = True
+                self.check = None if self.other.is_newest else self.check  # the peer has not moved
             elif self.psk:
-                self.hear_handshake(decode(data, {HELLO, COOKIE, HANDSHAKE}), data, address, now)
+                self.hear_handshake(data, address, now)
                 return
-            d = decode(data, OF_RECEIVER if self.sender else OF_SENDER)
-        except (Rejected, struct.error):
+            d = decode(data, self.expected)
+        except Rejected:
             return  # it is dropped (Verdicts)
         d.address, d.is_marked, d.bytes = address, is_marked, len(data)
-        if d.kind in self.end.takes:
-            self.end.takes[d.kind](d, now)
+        for end in self.ends:
+            if d.kind in end.takes:
+                end.takes[d.kind](d, now)
 
     # -- keys
 
-    def hear_handshake(self, d, data, address, now):
-        """What is not sealed for a pairing. A receiver refuses a hello that wants to talk without keys."""
-        is_good = self.receiver and d.kind != COOKIE and d.nonce and self.cookies.is_good(d, address)
-        if self.sender and d.kind == COOKIE:
-            self.sender.saw_cookie = True
-            self.handshake.on_cookie(d)
-        elif self.receiver and d.kind == HELLO and d.nonce and not self.own:
-            if is_good:
-                self.channel.send(encode(Datagram(HANDSHAKE, 0, d.tag, ANSWERS | REFUSES, nonce=d.nonce)), address)
-            else:
-                self.say_cookie(d, 0, address)
-        elif d.kind == HANDSHAKE:
-            old = self.handshake
-            is_other = not old or (d.nonce, d.tag) != (old.question.nonce, old.question.tag) and now - old.began > 1
-            if is_good and is_other and not self.own:
+    def hear_handshake(self, data, address, now):
+        """What is not sealed for a pairing that is there."""
+        if data[-1] & 15 not in (HELLO, COOKIE, HANDSHAKE):
+            if len(self.early) < 16 and len(data) <= EARLY_BYTES + TRAILER + SEAL and not self.own:
+                self.early.append(data)
+            return
+        d, old = decode(data, {HELLO, COOKIE, HANDSHAKE}), self.handshake
+        if self.is_caller and d.kind == COOKIE and old:
+            old.on_cookie(d)
+        elif not self.is_caller and not self.own and self.port.admits(d, address):
+            if not old or (d.nonce, d.tag) != (old.question.nonce, old.question.tag) and now - old.began > 1:
                 self.handshake = Handshake(self, now, d, address)
-            if self.handshake:
-                self.handshake.hear(d, data, now)
+        if d.kind == HANDSHAKE and self.handshake:
+            self.handshake.hear(d, data, now)
 
     def establish(self, handshake, now):
-        """The handshake is over, and the pairing follows from it (With keys, in a session)."""
+        """The handshake is over, and the pairings follow from it (With keys, in a session)."""
         tls = handshake.tls
         self.own = Half(tls.suite, tls.secrets[handshake.is_client, 2])
         self.other = Half(tls.suite, tls.secrets[not handshake.is_client, 2])
-        if self.sender:
-            self.sender.enter(self.own.pairing, now)
-        else:
+        if self.receiver:
             self.connect(handshake.address)
             self.receiver.enter(self.other.pairing, 0, now)
-
-    def fail_handshake(self, now):
         if self.sender:
-            self.sender.leave("keys" if self.handshake.refused_at is not None else self.why_unpaired())
-        self.handshake = None  # a receiver waits for another caller
+            self.sender.enter(self.own.pairing, now)
+            self.sender.take_credit(*tls.credit)
+        if self.role == "callee":
+            self.port.callers.append(self)
+        for data in self.early:
+            self.hear(data, self.address, False, now)
 
-    # -- turns
+    def fail_handshake(self, _):
+        handshake, self.handshake = self.handshake, None  # a receiver waits for another caller
+        if self.is_caller:
+            reasons = {"asking": self.why_unpaired(), "done": "not admitted"}
+            self.sender.leave("keys" if handshake.refused_at is not None else reasons.get(handshake.state, "keys"))
+        elif self.role == "callee":
+            self.port.links.remove(self)
 
-    def turn(self, until):
-        """Answers what came, does what is due, or sleeps; and receives a burst."""
-        now = time.monotonic()
-        self.channel.release(now)
-        ends = [end for end in (self.handshake, self.end) if end]
-        for end in ends:
-            end.flush(now)
-        due, act = min((timer for end in ends for timer in end.timers()), key=lambda timer: timer[0],
-                       default=(until, None))
-        if act and due <= now:
-            act(now)
-        else:
-            wake = min([due, until, *(held[0] for held in self.channel.held)])
-            select.select([self.channel.socket], [], [], max(wake - time.monotonic(), 0))
-        now = time.monotonic()
-        for data, address, is_marked in self.channel.receive(now):
-            self.hear(data, address, is_marked, now)
+    # -- another address
 
-    def run(self, is_over, limit=1e9):
-        until = time.monotonic() + limit
-        while not is_over() and time.monotonic() < until:
-            self.turn(until)
+    def hear_elsewhere(self, data, address, now):
+        """A datagram from another address, to which the peer may have moved. Nothing else in it is used."""
+        try:
+            d, check = decode(self.other.open(data, is_elsewhere=True), self.expected), self.check
+        except Rejected:
+            return
+        if d.kind == CHALLENGE_ANSWER:
+            if check and (check.address, check.challenge) == (address, d.challenge):
+                check.move_at = check.move_at or now + min(max(self.sender.srtt, 0.1), 1)
+            return
+        if not self.other.is_newest:
+            return
+        if not check or check.address != address:
+            check = self.check = Check(address)
+        check.came += len(data)
+        if now >= check.again_at and check.went + TRAILER + 8 + SEAL <= check.came:
+            check.again_at, check.went = now + 0.1, check.went + TRAILER + 8 + SEAL
+            self.say(Datagram(CHALLENGE, *self.other.pairing, challenge=check.challenge, moves=self.moves),
+                     address=address)
+
+    def timers(self):
+        if self.check and self.check.move_at:
+            yield self.check.move_at, self.move
+
+    def move(self, _):
+        self.address, self.check, self.moves = self.check.address, None, self.moves + 1
+        self.say(Datagram(CHALLENGE, *self.other.pairing, moves=self.moves))  # of 0: it has moved
+        self.sender.begin_anew()
+        self.receiver.begin_anew()
 
     def __enter__(self):
         return self
 
     def __exit__(self, failure, *_):
-        """Closes, and stays for a while: the last confirmation may be lost. After a failure the peer may be gone."""
-        if self.end.state != "over":
-            self.end.close(time.monotonic())
-            self.run(lambda: self.end.state == "over", 0.15 if failure else 1e9)
-        self.run(lambda: False, 0.15)
+        """Closes, the sender first, and stays for a while. After a failure the peer may be gone."""
+        for end in self.ends:
+            if end.state != "over":
+                end.close(time.monotonic())
+                self.port.run(lambda end=end: end.state == "over", STAY if failure else 1e9)
+        self.port.run(lambda: False, STAY)
+        self.port.links.remove(self)
+
+
+class Port:
+    """A socket, and the links over it: one, or a listener's to each of its callers. The role of the one: "sender" or
+    "caller", to the address; "receiver", to the first sender that comes."""
+
+    def __init__(self, role, args, sock, address=None):
+        self.role, self.args = role, args
+        self.channel, self.cookies = Channel(sock, args), Cookies()
+        self.psk = read_key(args.keys) if args.keys else None
+        self.unit_bytes = args.unit or (9152 if args.aal5 else 1216)
+        # Linux counts its own bookkeeping of each datagram, too: half of its number is for data.
+        self.capacity = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
+        self.links, self.callers = [], collections.deque()  # callers: of these, those that nobody has accepted
+        if args.aal5 and role in ("caller", "listener"):
+            raise Failure("connections are over UDP alone")
+        if address:
+            self.channel.connect(address)
+        if role != "listener":
+            self.links.append(Link(self, time.monotonic(), role, address))
+
+    def say_cookie(self, d, session, address):
+        cookie = Datagram(COOKIE, session, d.tag, nonce=d.nonce, cookie=self.cookies.make(d, session, address))
+        self.channel.send(encode(cookie), address)
+
+    def admits(self, d, address):
+        """Has a caller brought its cookie back, in a datagram of the right kind? Answers a hello that is not."""
+        is_good = d.session == 0 and d.nonce and self.cookies.is_good(d, address)
+        if d.kind == HELLO and d.nonce and not is_good:
+            self.say_cookie(d, 0, address)
+        elif d.kind == HELLO and is_good and self.psk:  # it wants to talk without keys
+            self.channel.send(encode(Datagram(HANDSHAKE, 0, d.tag, ANSWERS | REFUSES, nonce=d.nonce)), address)
+        return is_good and d.kind == (HANDSHAKE if self.psk else HELLO)
+
+    def hear(self, data, address, is_marked, now):
+        """Brings a datagram to its link. A listener makes one for a caller, of which it has kept nothing before."""
+        for link in self.links:
+            if self.role != "listener" or link.address == address:
+                link.hear(data, address, is_marked, now)
+                return
+        for link in self.links:
+            if link.is_of(data):
+                link.hear_elsewhere(data, address, now)
+                return
+        try:
+            if self.admits(decode(data, {HELLO, HANDSHAKE}), address) and len(self.links) < CALLERS:
+                link = Link(self, now, "callee", address)
+                self.links.append(link)
+                link.hear(data, address, is_marked, now)
+                if not self.psk:
+                    self.callers.append(link)
+        except Rejected:
+            pass  # it is dropped (Verdicts)
+
+    def turn(self, until):
+        """Receives a burst, answers it, and does what is due; or sleeps. A limit waits for what is there already."""
+        now = time.monotonic()
+        burst = list(self.channel.receive(now))
+        for data, address, is_marked in burst:
+            self.hear(data, address, is_marked, now)
+        self.channel.release(now)
+        ends = [end for link in self.links for end in (link.handshake, *link.ends) if end]
+        for end in ends:
+            end.flush(now)
+        due, act = min((timer for end in [*self.links, *ends] for timer in end.timers()), key=lambda timer: timer[0],
+                       default=(until, None))
+        if act and due <= now:
+            act(now)
+        elif not burst:
+            wake = min([due, until, *(held[0] for held in self.channel.held)])
+            select.select([self.channel.socket], [], [], max(wake - time.monotonic(), 0))
+
+    def run(self, is_over, limit=1e9):
+        until = time.monotonic() + limit
+        while not is_over() and time.monotonic() < until:
+            self.turn(until)
 
 
 # ---- the program
@@ -1123,39 +1079,86 @@ def open_socket(host, port, **how):
     return socket.socket(family, kind), address
 
 
+def listen(role, args):
+    sock, address = open_socket(args.host or None, args.port, flags=socket.AI_PASSIVE)
+    sock.bind(address)
+    print(f"peer: port {sock.getsockname()[1]}", file=sys.stderr, flush=True)
+    return Port(role, args, sock)
+
+
+def parts_of(args):
+    with open(args.file, "rb") as file:
+        data = file.read()
+    return [data[place:place + args.message] for place in range(0, len(data), args.message)]
+
+
 def wait_for(link, message):
-    link.run(lambda: message.outcome is not None)
+    link.port.run(lambda: message.outcome is not None)
     if message.outcome != "ok":
         raise Failure(message.outcome)
+    return message
 
 
 def send(args):
     """Sends a file in messages; one of 0 bytes ends it."""
-    with open(args.file, "rb") as file:
-        data = file.read()
-    parts = [data[place:place + args.message] for place in range(0, len(data), args.message)]
-    with Link(*open_socket(args.host, args.port), args) as link:
+    parts = parts_of(args)
+    with Port("sender", args, *open_socket(args.host, args.port)).links[0] as link:
         for message in [link.sender.submit(part) for part in [*parts, b""]]:
             wait_for(link, message)
 
 
 def receive(args):
     """Receives such a file from the first sender that comes."""
-    sock, address = open_socket(args.host or None, args.port, flags=socket.AI_PASSIVE)
-    sock.bind(address)
-    print(f"peer: port {sock.getsockname()[1]}", file=sys.stderr, flush=True)
     posted, message = collections.deque(), None
-    with open(args.file, "wb") as file, Link(sock, None, args) as link:
+    with open(args.file, "wb") as file, listen("receiver", args).links[0] as link:
         while message is None or message.length:
             if args.expect:
                 link.receiver.expect()
-                link.run(lambda: link.receiver.offered is not None or link.receiver.state == "over")
+                link.port.run(lambda: link.receiver.offered is not None or link.receiver.state == "over")
                 posted.append(link.receiver.post(link.receiver.offered or 0))
             while len(posted) < args.posted and not args.expect:
                 posted.append(link.receiver.post(args.message))
-            message = posted.popleft()
-            wait_for(link, message)
+            message = wait_for(link, posted.popleft())
             file.write(message.buffer[:message.length])
+
+
+def ask(args):
+    """Connects, sends a file in messages, has each sent back, and compares."""
+    parts = parts_of(args)
+    with Port("caller", args, *open_socket(args.host, args.port)).links[0] as link:
+        answers = [link.receiver.post(len(part)) for part in parts]
+        for message in [link.sender.submit(part) for part in parts] + answers:
+            wait_for(link, message)
+        if [answer.buffer[:answer.length] for answer in answers] != parts:
+            raise Failure("other bytes came back")
+        link.port.run(lambda: link.sender.state == "over", args.idle)
+    if not link.sender.is_confirmed:
+        raise Failure("the close was not confirmed")
+
+
+def serve(args):
+    """Listens, and sends back what comes from one caller after the other."""
+    port = listen("listener", args)
+    for _ in range(args.callers):
+        port.run(lambda: port.callers)
+        try:
+            with port.callers.popleft() as link:
+                serve_one(link, args)
+        except Failure as why:
+            print(f"peer: {why}", file=sys.stderr)
+
+
+def serve_one(link, args):
+    posted = link.first
+    while True:
+        while len(posted) < args.posted:
+            posted.append(link.receiver.post(args.message))
+        message = posted.popleft()
+        link.port.run(lambda message=message: message.outcome is not None)
+        if message.outcome == "peer closed":
+            return
+        wait_for(link, message)
+        wait_for(link, link.sender.submit(bytes(message.buffer[:message.length])))
 
 
 def main():
@@ -1168,18 +1171,24 @@ def main():
             ("--unit", int, 0, "largest datagram, bytes (1216; over AAL5 9152)"),
             ("--window", int, 65536, "most bytes in transit"),
             ("--message", int, 1 << 20, "bytes of a message, or of a posted buffer"),
-            ("--posted", int, 4, "buffers that are posted at once")]:
+            ("--posted", int, 4, "buffers that are posted at once"),
+            ("--first", int, 0, "serve: buffers that each caller has from the beginning"),
+            ("--callers", int, 1 << 30, "serve: ends after so many"),
+            ("--keep-alive", float, 5.0, "ask, serve: longest time without a hello, seconds"),
+            ("--idle", float, 0.0, "ask: how long it stays before it closes, seconds")]:
         common.add_argument(name, type=kind, default=default, help=text)
-    common.add_argument("--aal5", action="store_true", help="PDUs of AAL5 in the UDP datagrams")
-    common.add_argument("--expect", action="store_true", help="ask for each message's size before posting its buffer")
+    common.add_argument("--aal5", action="store_true", help="send, receive: PDUs of AAL5 in the UDP datagrams")
+    common.add_argument("--expect", action="store_true", help="receive: ask for each message's size before posting")
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(required=True)
-    for program, names in [(send, ["host", "port", "file"]), (receive, ["port", "file"])]:
+    for program, names in [(send, ["host", "port", "file"]), (receive, ["port", "file"]),
+                           (ask, ["host", "port", "file"]), (serve, ["port"])]:
         command = commands.add_parser(program.__name__, parents=[common], help=program.__doc__)
         for name in names:
             command.add_argument(name)
+        if "host" not in names:
+            command.add_argument("--host", default="", help="address to listen at (any)")
         command.set_defaults(run=program)
-    command.add_argument("--host", default="", help="address to listen at (any)")
     args = parser.parse_args()
     try:
         args.run(args)

@@ -10,7 +10,7 @@ import os
 import struct
 
 CLIENT_HELLO, SERVER_HELLO, ENCRYPTED_EXTENSIONS, FINISHED = 1, 2, 8, 20
-GROUPS, PRE_SHARED_KEY, VERSIONS, KEY_MODES, KEY_SHARE = 10, 41, 43, 45, 51  # extensions
+GROUPS, PRE_SHARED_KEY, VERSIONS, KEY_MODES, KEY_SHARE, CREDIT = 10, 41, 43, 45, 51, 0xFF5A  # extensions
 X25519 = b"\0\x1d"
 SUITES = {0x1301: "aes", 0x1303: "chacha"}  # TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256
 
@@ -66,10 +66,12 @@ class Reader:
 class Tls:
     """One side of the handshake: psk_dhe_ke with an external pre-shared key, X25519 and SHA-256."""
 
-    def __init__(self, is_client, identity, key):
+    def __init__(self, is_client, identity, key, gives=None):
+        """`gives`: what a server that has credit for its client says to that, a count of buffers and their size."""
         from cryptography.hazmat.primitives import serialization  # only keys need that package
         from cryptography.hazmat.primitives.asymmetric import x25519
         self.is_client, self.identity, self.early = is_client, identity, mac(bytes(32), key)
+        self.gives, self.credit = gives, (0, 0)  # credit: what the client was given
         self.private, self.public_key = x25519.X25519PrivateKey.generate(), x25519.X25519PublicKey
         raw = serialization.Encoding.Raw, serialization.PublicFormat.Raw
         self.share = X25519 + sized(2, self.private.public_key().public_bytes(*raw))
@@ -87,7 +89,7 @@ class Tls:
 
     def client_hello(self):
         extensions = [(VERSIONS, sized(1, b"\3\4")), (GROUPS, sized(2, X25519)), (KEY_SHARE, sized(2, self.share)),
-                      (KEY_MODES, sized(1, b"\1")),
+                      (KEY_MODES, sized(1, b"\1")), (CREDIT, b""),
                       (PRE_SHARED_KEY, sized(2, sized(2, self.identity) + bytes(4)) + sized(2, sized(1, bytes(32))))]
         body = (b"\3\3" + os.urandom(32) + sized(1, b"") + sized(2, struct.pack(">2H", *SUITES)) + b"\1\0" + sized(
             2, b"".join(struct.pack(">H", kind) + sized(2, data) for kind, data in extensions)))
@@ -110,6 +112,8 @@ class Tls:
             self.on_server_hello(reader, message)
         elif kind == (1, ENCRYPTED_EXTENSIONS, True):
             self.talk += message
+            credit = reader.extensions()[CREDIT].data
+            self.credit = struct.unpack(">IQ", credit) if len(credit) == 12 else (0, 0)
         elif kind[:2] == (1, FINISHED) and self.suite and not self.is_done:
             if not hmac.compare_digest(message[4:], self.finished(self.secrets[not self.is_client, 1], self.talk)):
                 raise HandshakeFailed
@@ -127,7 +131,7 @@ class Tls:
         suite = next((suite for suite, in struct.iter_unpack(">H", suites) if suite in SUITES), None)
         reader.sized(1)
         extensions = reader.extensions()
-        shares, psk = extensions[KEY_SHARE].sized(2), extensions[PRE_SHARED_KEY]
+        shares, psk, takes_credit = extensions[KEY_SHARE].sized(2), extensions[PRE_SHARED_KEY], CREDIT in extensions
         while shares.take(2) != X25519:
             shares.sized(2)
         identities, place = psk.sized(2), 0
@@ -144,7 +148,8 @@ class Tls:
         self.say(0, SERVER_HELLO, b"\3\3" + os.urandom(32) + sized(1, session_id) + struct.pack(">HB", suite, 0) +
                  sized(2, extensions))
         self.agree(suite, shares.sized(2).data)
-        self.say(1, ENCRYPTED_EXTENSIONS, sized(2, b""))
+        answer = struct.pack(">HHIQ", CREDIT, 12, *self.gives) if self.gives and takes_credit else b""
+        self.say(1, ENCRYPTED_EXTENSIONS, sized(2, answer))
         self.say(1, FINISHED, self.finished(self.secrets[False, 1], self.talk))
         self.go_on()
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # load: asleep
 """tools/peer.py, the second implementation, against the library's examples, both ways: messages of all sizes, loss,
-reordering, AAL5 in UDP, keys. The examples send and receive a stream of messages that ends with an empty one.
+reordering, AAL5 in UDP, keys; and connections, whose callers come to other addresses meanwhile. The examples `sender`
+and `receiver` pass on a stream of messages that ends with an empty one; `echo` listens, or connects and asks.
 
     peer_test.py [NAME...]     all, or these; the programs are in $ZCRP_BUILD
 """
@@ -9,9 +10,13 @@ import concurrent.futures
 import importlib.util
 import os
 import random
+import select
+import socket
+import string
 import subprocess
 import sys
 import tempfile
+import threading
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
 PEER = [sys.executable, "-B", os.path.join(ROOT, "tools", "peer.py")]
@@ -34,13 +39,21 @@ class End:
 
 
 class Peer(End):
-    def receiver(self, host, port, file):
+    def command(self, program, *arguments):
         keys = ["--keys", self.keys] if self.keys else []
-        return [*PEER, "receive", "--host", host, *keys, *self.options, port, file], None
+        return [*PEER, program, *keys, *self.options, *(str(argument) for argument in arguments)]
+
+    def receiver(self, host, port, file):
+        return self.command("receive", "--host", host, port, file), None
 
     def sender(self, host, port, file):
-        keys = ["--keys", self.keys] if self.keys else []
-        return [*PEER, "send", *keys, *self.options, host, port, file], None
+        return self.command("send", host, port, file), None
+
+    def listener(self):
+        return self.command("serve", "--host", "127.0.0.1", "--callers", 1, "0")
+
+    def caller(self, port, file):
+        return self.command("ask", "127.0.0.1", port, file)
 
 
 class Library(End):
@@ -49,6 +62,13 @@ class Library(End):
 
     def sender(self, host, port, file):
         return [*example("sender"), host, port], open(file, "rb")
+
+    def listener(self):
+        return [*example("echo"), "serve", "127.0.0.1", "0"]
+
+    def caller(self, port, file):
+        with open(file, encoding="ascii") as text:
+            return [*example("echo"), "ask", "127.0.0.1", port, text.read()]
 
 
 class Failed(Exception):
@@ -99,6 +119,85 @@ def run(sender, receiver, data, host="127.0.0.1", port="0", complaints=("", ""))
 def both_ways(data, options=(), **how):
     run(Peer(*options), Library(), data, **how)
     run(Library(), Peer(*options), data, **how)
+
+
+class Relay:
+    """A translator of addresses (NAT) between a caller and a listener. Behind each `every` datagrams of the caller it
+    forgets its mapping: what the caller says comes from another port, and the old one leads nowhere."""
+
+    def __init__(self, listener_port, every):
+        self.server, self.every = ("127.0.0.1", int(listener_port)), every
+        self.heard = []       # the last byte of each datagram of the caller
+        self.inside, self.outside = self.socket(), [self.socket()]
+        self.inside.bind(("127.0.0.1", 0))
+        self.port = str(self.inside.getsockname()[1])
+        self.is_over = False
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    @staticmethod
+    def socket():
+        return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def run(self):
+        caller = None
+        while not self.is_over:
+            for ready in select.select([self.inside, self.outside[-1]], [], [], 0.05)[0]:
+                data, address = ready.recvfrom(65536)
+                if ready is not self.inside:
+                    self.inside.sendto(data, caller)
+                    continue
+                caller = address
+                self.heard.append(data[-1])
+                if self.every and len(self.heard) % self.every == 0:
+                    self.outside.append(self.socket())
+                self.outside[-1].sendto(data, self.server)
+
+    def close(self):
+        self.is_over = True
+        self.thread.join()
+        for each in (self.inside, *self.outside):
+            each.close()
+
+
+def talk(caller, listener, size=60_000, complaint="", every=None):
+    """The caller has a text sent back by the listener, or complains; over a relay if `every` is a number. Returns what
+    the relay heard of the caller."""
+    text = "".join(random.choices(string.ascii_letters, k=size))
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "text")
+        with open(file, "w", encoding="ascii") as out:
+            out.write(text)
+        with subprocess.Popen(listener.listener(), stderr=subprocess.PIPE, text=True,
+                              env=environment(listener)) as there:
+            relay = None
+            try:
+                port = port_of(there)
+                relay = Relay(port, every) if every is not None else None
+                command = caller.caller(relay.port if relay else port, file)
+                here = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT,
+                                      env=environment(caller), check=False)
+                is_served = isinstance(listener, Peer) and not complaint
+                said = there.communicate(timeout=LIMIT)[1] if is_served else ""  # it ends with its caller
+            except subprocess.TimeoutExpired as error:
+                raise Failed(f"no end: {error.stderr}") from error
+            finally:
+                there.kill()
+                if relay:
+                    relay.close()
+        if here.returncode != bool(complaint) or complaint not in here.stderr:
+            raise Failed(f"caller: {here.returncode}, {here.stderr!r}")
+        if said or is_served and there.returncode:
+            raise Failed(f"listener: {there.returncode}, {said!r}")
+        if not complaint and here.stdout not in ("", text + "\n"):
+            raise Failed("other bytes came back")
+        return relay.heard if relay else []
+
+
+def talk_both_ways(options=(), keys=None, **how):
+    """Each calls the other one. The caller's close is confirmed, and the peer's listener has heard it to its end."""
+    talk(Peer("--message", 30_000, *options, keys=keys), Library(keys=keys), **how)
+    talk(Library(keys=keys), Peer(*options, keys=keys), **how)
 
 
 # ---- the tests
@@ -172,7 +271,7 @@ def sealed_vectors(_):
     """docs/vectors/sealed.txt: what is sealed there is sealed so here, and opens."""
     sys.path.insert(0, os.path.join(ROOT, "tools"))
     sys.dont_write_bytecode = True
-    from peer import Half
+    from keys import Half
     with open(os.path.join(ROOT, "docs", "vectors", "sealed.txt"), encoding="utf-8") as lines:
         vectors = [line.split() for line in lines if line.strip() and line[0] != "#"]
     for name, *words in vectors:
@@ -192,8 +291,56 @@ def other_keys(folder):
     run(Library(keys=other), Peer(keys=key), b"", complaints=("does not accept the other's", None))
 
 
-TESTS = [sizes, messages, loss, loss_both_ways, sizes_asked_for, too_large, aal5]
-TESTS_OF_KEYS = [sealed_vectors, keys, other_keys]
+# ---- connections
+
+def connections(_):
+    """Messages of a byte and of many units, there and back; and a thousand small ones."""
+    for size in (1, ONE_UNIT, 60_000):
+        talk_both_ways(size=size)
+    talk(Peer("--message", 50), Library(), size=50_000)
+
+
+def connections_lose(_):
+    """The peer loses and reorders: hellos, cookies, requests, units, acknowledgements, closes."""
+    for seed in range(3):
+        talk_both_ways([*LOSSY, seed])
+    talk(Peer("--message", 30_000, *LOSSY, 1), Peer(*LOSSY, 2))
+
+
+def connections_of_keys(folder):
+    key = key_of(folder, "connections")
+    for options in ([], [*LOSSY, 3]):
+        talk_both_ways(options, keys=key)
+        talk_both_ways(["--first", 2, *options], keys=key)
+    talk(Peer("--message", 7_000, *LOSSY, 1, keys=key), Peer("--first", 3, *LOSSY, 2, keys=key))
+
+
+def keep_alive(_):
+    """A caller that has nothing to say says hello, and its peer answers, so that it does not ask more often."""
+    heard = talk(Peer("--keep-alive", 0.2, "--idle", 2), Library(), size=1, every=0)
+    if not 6 <= heard.count(0x25) <= 30:
+        raise Failed(f"{heard.count(0x25)} hellos in 2 s")
+
+
+def other_addresses(folder):
+    """Callers behind a translator that forgets them: they are challenged, and their connections go on."""
+    key = key_of(folder, "addresses")
+    for every in (20, 45):
+        talk_both_ways(keys=key, every=every)
+    talk(Peer("--message", 30_000, *LOSSY, 1, keys=key), Peer(*LOSSY, 2, keys=key), every=40)
+
+
+def refusals(folder):
+    """Callers with another key than the listener's; with none; and with one, at a listener without keys."""
+    key, other = key_of(folder, "listener"), key_of(folder, "caller")
+    for of_caller, of_listener in ((other, key), (None, key), (key, None)):
+        talk(Peer(keys=of_caller), Library(keys=of_listener), 1, "peer: keys")
+        talk(Library(keys=of_caller), Peer(keys=of_listener), 1, "does not accept the other's")
+
+
+TESTS = [sizes, messages, loss, loss_both_ways, sizes_asked_for, too_large, aal5, connections, connections_lose,
+         keep_alive]
+TESTS_OF_KEYS = [sealed_vectors, keys, other_keys, connections_of_keys, other_addresses, refusals]
 
 
 def has_keys():
