@@ -145,14 +145,6 @@ void sender_session_leave(struct sender_session *s)
                                  .unpaired = s->unpaired};
 }
 
-void sender_session_leave_closed(struct sender_session *s)
-{
-    uint32_t asked = sender_session_is_paired(s) ? 0 : s->question.tag;
-    sender_session_leave(s);
-    if (asked != 0)
-        s->left = (struct pairing){.tag = asked};
-}
-
 void sender_session_confirm_again(struct sender_session *s, const struct block_ack *ack)
 {
     bool is_session = ack->pairing.session == s->left.session || s->left.session == 0;

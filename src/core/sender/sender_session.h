@@ -159,10 +159,6 @@ void sender_session_enter(struct sender_session *s, struct pairing pairing, uint
 /* Leaves the session, if any. Nothing is asked and nothing is due afterwards. */
 void sender_session_leave(struct sender_session *s);
 
-/* The same, because the peer has closed. It may have bound the question, and its answer was not
- * heard yet: then it waits to hear that this end is closed, too, and is told when it says so. */
-void sender_session_leave_closed(struct sender_session *s);
-
 /* An acknowledgement arrived that is not of the present session. If it closes the session before,
  * the confirmation was lost: it is due again. */
 void sender_session_confirm_again(struct sender_session *s, const struct block_ack *ack);

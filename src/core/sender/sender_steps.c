@@ -14,24 +14,16 @@ void sender_hear(struct sender *s, instant now)
         sender_timer_on_heard(&s->timer, now, &s->config, sender_has_finished(s));
 }
 
-static void leave(struct sender *s, instant now, bool is_closed)
+void sender_leave(struct sender *s, instant now)
 {
     recovery_forget(&s->recovery);
     messages_out_forget(&s->messages, s->recovery.to_send.cursor);
-    if (is_closed)
-        sender_session_leave_closed(&s->session);
-    else
-        sender_session_leave(&s->session);
+    sender_session_leave(&s->session);
     s->flow.credit = 0;
     path_mtu_forget_probe(&s->path.mtu);
     sender_timer_on_leave(&s->timer, now);
     if (s->phase == SENDER_OPEN && s->ended == OUTCOME_OK)
         sender_ask(s);
-}
-
-void sender_leave(struct sender *s, instant now)
-{
-    leave(s, now, false);
 }
 
 /* A sender with keys has one session, whose numbers are sealed once. Until that begins it may find
@@ -50,8 +42,13 @@ void sender_fail(struct sender *s, instant now, enum outcome outcome)
         s->ended = outcome;
     bool is_gone = outcome == OUTCOME_PEER_CLOSED || outcome == OUTCOME_RESTARTED;
     bool is_untold = sender_session_is_admitted(&s->session) && !is_gone;
-    leave(s, now, is_cut);
+    uint32_t asked = sender_session_is_paired(&s->session) ? 0 : s->session.question.tag;
+    sender_leave(s, now);
     s->session.is_untold = s->session.is_untold || is_untold;
+    /* The peer may have bound the question, and its answer was not heard. Then it waits to hear that
+     * this end is closed, too, and is told when it says so. */
+    if (is_cut && asked != 0)
+        s->session.left = (struct pairing){.tag = asked};
 }
 
 void sender_finish(struct sender *s)
