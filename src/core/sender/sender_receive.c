@@ -395,6 +395,14 @@ static enum verdict on_path_answer(struct sender *s, instant now, const uint8_t 
     return verdict;
 }
 
+/* Does it show that the peer of a sender that stays is gone, and another one is there? That one would
+ * make a session for nothing if it were shown its cookie. */
+static bool is_of_another_peer(const struct sender *s, const struct cookie_answer *answer)
+{
+    return s->config.stays && sender_session_is_paired(&s->session) &&
+           answer->pairing.session != s->session.pairing.session;
+}
+
 static enum verdict on_cookie(struct sender *s, instant now, const uint8_t *datagram, size_t size,
                               bool *is_ours)
 {
@@ -407,7 +415,9 @@ static enum verdict on_cookie(struct sender *s, instant now, const uint8_t *data
         return verdict;
     flow_on_hello_answered(&s->flow, now - q->asked_at, q->hellos);
     refusals_on_heard(&s->timer.refusals);
-    if (sender_session_on_cookie(&s->session, &answer, sender_has_finished(s)))
+    if (is_of_another_peer(s, &answer))
+        sender_fail(s, now, OUTCOME_RESTARTED);
+    else if (sender_session_on_cookie(&s->session, &answer, sender_has_finished(s)))
         sender_hear(s, now);
     return verdict;
 }

@@ -671,6 +671,31 @@ TEST(close__of_a_peer_that_has_bound_it, .rows = 2)
     ck_assert_int_eq(rig.now - began, _i == 0 ? 0 : 140 * MILLISECOND);
 }
 
+/* ---- a sender that stays ---- */
+
+/* A connection's sender asks if its peer is there still. Where another one gives it a cookie, as a
+ * listener does that was started anew, the connection is over, and that one is not asked for a
+ * session. Its own peer's cookie changes nothing. */
+TEST(stays__another_peer_gives_a_cookie, .rows = 3)
+{
+    const uint32_t named[] = {RIG_SESSION, 0, RIG_SESSION + 1};
+    struct sender_config config = sender_rig_config();
+    config.stays = true;
+    sender_rig_fini();
+    sender_rig_init(&config);
+    struct hello hello = ask_for_another();
+    sender_rig_cookie(&hello, named[_i]);
+    if (_i == 0) {
+        ck_assert_int_eq(sender_link(rig.s), LINK_UP);
+        sender_rig_expect_no_event();
+        return;
+    }
+    ck_assert_int_eq(sender_link(rig.s), LINK_ENDED);
+    ck_assert_int_eq(sender_ended(rig.s), OUTCOME_RESTARTED);
+    sender_rig_expect_event(OUTCOME_RESTARTED, 0);
+    sender_rig_expect_nothing();
+}
+
 /* What is to be acknowledged first is waited for all the same, and the peer is told of the close.
  */
 TEST(close__agreed_waits_for_units)
