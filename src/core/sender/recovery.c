@@ -29,7 +29,7 @@ void recovery_init(struct recovery *r, const struct recovery_arrays *arrays,
     tolerance_init(&r->tolerance);
     persistence_init(&r->persistence);
     left_out_init(&r->left_out, arrays->left_out, secret);
-    r->newest = 0;
+    r->newest = r->withdrawn = 0;
     r->loss_at = NEVER;
 }
 
@@ -317,6 +317,13 @@ struct recovery_pass recovery_begin_pass(struct recovery *r, const struct rtt *r
                                   .delay = rtt_loss_delay(rtt) + r->tolerance.time};
 }
 
+/* A message whose buffer was withdrawn is not LIVE any more. */
+static bool is_unwanted(const struct recovery *r, uint64_t seq, const struct transit_unit *unit)
+{
+    return seq < r->withdrawn && !unit->is_void &&
+           messages_out_find_for(r->to_send.messages, unit->message, false) == NULL;
+}
+
 bool recovery_lose(struct recovery *r, instant now, struct recovery_pass *pass,
                    struct lost_unit *lost)
 {
@@ -329,8 +336,11 @@ bool recovery_lose(struct recovery *r, instant now, struct recovery_pass *pass,
             continue;
         }
         struct transit_unit unit = *found;
-        *lost = (struct lost_unit){
-            .seq = pass->seq, .sent = unit.sent, .data = unit.length, .is_cut = unit.is_cut};
+        *lost = (struct lost_unit){.seq = pass->seq,
+                                   .sent = unit.sent,
+                                   .data = unit.length,
+                                   .is_cut = unit.is_cut,
+                                   .is_unwanted = is_unwanted(r, pass->seq, &unit)};
         tolerance_on_lost(&r->tolerance, now, unit.sent);
         give_up(r, pass->seq++, &unit, false);
         return true;

@@ -48,8 +48,9 @@ struct recovery {
     struct tolerance tolerance;
     struct persistence persistence;
     struct left_out left_out;
-    uint64_t newest; /* highest sequence number that was acknowledged */
-    instant loss_at; /* when the next unit in transit is late enough to be lost; NEVER: none */
+    uint64_t newest;    /* highest sequence number that was acknowledged */
+    uint64_t withdrawn; /* the next number when the receiver last withdrew a buffer */
+    instant loss_at;    /* when the next unit in transit is late enough to be lost; NEVER: none */
 };
 
 /* The tables and arrays of a recovery, in the caller's memory. */
@@ -223,7 +224,15 @@ struct lost_unit {
     instant sent;
     uint32_t data; /* bytes */
     bool is_cut;
+    bool is_unwanted; /* maybe the network has not lost it: its buffer was withdrawn */
 };
+
+/* The receiver has withdrawn a buffer. What is in transit for it arrives, is dropped there, and is
+ * not acknowledged. */
+static inline void recovery_on_withdrawn(struct recovery *r)
+{
+    r->withdrawn = r->in_transit.next;
+}
 
 /* Begins a pass. */
 struct recovery_pass recovery_begin_pass(struct recovery *r, const struct rtt *rtt);

@@ -257,6 +257,8 @@ static void on_run(struct sender *s, const struct request_run *run, uint64_t *bu
     uint64_t stop = greater(n, lesser(lesser(last, end), n + *budget));
     *budget -= stop - n;
     s->has_ignored |= stop < last;
+    if (is_withdrawal)
+        recovery_on_withdrawn(&s->recovery);
     if (n < stop && n >= s->messages.announced && !is_withdrawal)
         announce_new(s, n, stop, run->size);
     else
@@ -395,8 +397,8 @@ static enum verdict on_path_answer(struct sender *s, instant now, const uint8_t 
     return verdict;
 }
 
-/* Does it show that the peer of a sender that stays is gone, and another one is there? That one would
- * make a session for nothing if it were shown its cookie. */
+/* Does it show that the peer of a sender that stays is gone, and another one is there? That one
+ * would make a session for nothing if it were shown its cookie. */
 static bool is_of_another_peer(const struct sender *s, const struct cookie_answer *answer)
 {
     return s->config.stays && sender_session_is_paired(&s->session) &&

@@ -45,8 +45,8 @@ void sender_fail(struct sender *s, instant now, enum outcome outcome)
     uint32_t asked = sender_session_is_paired(&s->session) ? 0 : s->session.question.tag;
     sender_leave(s, now);
     s->session.is_untold = s->session.is_untold || is_untold;
-    /* The peer may have bound the question, and its answer was not heard. Then it waits to hear that
-     * this end is closed, too, and is told when it says so. */
+    /* The peer may have bound the question, and its answer was not heard. Then it waits to hear
+     * that this end is closed, too, and is told when it says so. */
     if (is_cut && asked != 0)
         s->session.left = (struct pairing){.tag = asked};
 }
@@ -107,6 +107,8 @@ bool sender_lose(struct sender *s, instant now)
     struct lost_unit lost;
     while (recovery_lose(&s->recovery, now, &pass, &lost)) {
         s->counters.lost++;
+        if (lost.is_unwanted)
+            continue;
         if (lost.is_cut)
             has_failed |= offload_path_on_lost(offload, now, lost.seq);
         if (lost.is_cut && offload_path_has_failed(offload))

@@ -38,6 +38,32 @@ TEST(loss__by_time)
     sender_rig_expect("0:384+64A");
 }
 
+/* The receiver takes a buffer back: what is in transit for it is dropped there, and does not tell
+ * of congestion. What is lost of another message does. */
+TEST(loss__of_what_was_withdrawn, .rows = 2)
+{
+    struct sender_config config = sender_rig_config();
+    config.congestion = CONGESTION_RENO;
+    sender_rig_fini();
+    sender_rig_init(&config);
+    sender_rig_submit(4 * RIG_DATA);
+    sender_rig_submit(4 * RIG_DATA);
+    sender_rig_pair(2, 1000);
+    sender_rig_expect("0:0+64 0:64+64 0:128+64 0:192+64LA");
+    sender_rig_expect("1:0+64 1:64+64 1:128+64 1:192+64LA");
+    uint64_t window = sender_gauges(rig.s).window;
+    sender_rig_request((uint32_t)_i, 1, REQUEST_WITHDRAWN);
+    sender_rig_expect_event(OUTCOME_PEER_CANCELLED, 0);
+    ck_assert(sender_take(rig.s, rig.now, &rig.burst)); /* the void unit */
+    sender_sent(rig.s, rig.now, &rig.burst, 1);
+    sender_rig_ack("4 8");
+    ck_assert_uint_ge(sender_counters(rig.s)->lost, 4);
+    if (_i == 0)
+        ck_assert_uint_ge(sender_gauges(rig.s).window, window);
+    else
+        ck_assert_uint_lt(sender_gauges(rig.s).window, window);
+}
+
 TEST(loss__before_the_newest_of_an_older_acknowledgement)
 {
     sender_rig_ack("0 1 6 7");
