@@ -397,9 +397,9 @@ int zcrp_connection_close(struct zcrp_connection *connection)
         return code;
     (void)entity_leave_queue(c->receiver, NULL);
     (void)entity_leave_queue(c->sender, NULL);
-    bool is_refused = has_wrong_keys(c->sender);
     instant began = clock_now();
     int sent = entity_linger(c->sender, began);
+    bool is_refused = has_wrong_keys(c->sender); /* maybe only now, amid the close */
     if (sent == ZCRP_OK)
         agree(c->receiver);
     int received = entity_linger(c->receiver, sent == ZCRP_OK ? clock_now() : began);

@@ -291,6 +291,12 @@ static void begin_anew(struct zcrp_entity *e)
         fail(e, clock_now());
 }
 
+/* Also while it closes: it waits for what was sent, which fails if the keys are wrong. */
+static bool is_to_be_admitted(const struct zcrp_entity *e)
+{
+    return machine_end(&e->machine) == OUTCOME_CLOSED && !sender_is_admitted(e->machine.sender);
+}
+
 void keyed_expire(struct zcrp_entity *e, instant now)
 {
     struct tls_handshake *h = e->keyed.handshake;
@@ -302,6 +308,6 @@ void keyed_expire(struct zcrp_entity *e, instant now)
         return;
     }
     handshake_expire(&h->machine, now);
-    if (tls_handshake_has_failed(h) && sender_link(e->machine.sender) == LINK_ASKING)
+    if (tls_handshake_has_failed(h) && is_to_be_admitted(e))
         fail(e, now);
 }

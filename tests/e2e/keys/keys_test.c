@@ -328,6 +328,23 @@ TEST(keys__a_message_to_a_stranger_fails, .needs = has_keys)
     zcrp_listener_close(p.house.listener);
 }
 
+/* The same where the close has begun before anybody has refused anything. */
+TEST(keys__closed_before_it_is_refused, .needs = has_keys, .rows = ROWS(refused))
+{
+    const struct zcrp_options options = {.connect_ns = 2 * ENDS_SECOND};
+    struct pair p;
+    p.house = house_with(options, refused[_i].has_theirs ? shared("alice", key) : NULL);
+    struct zcrp_keys *ours =
+        refused[_i].has_ours ? shared(refused[_i].identity, refused[_i].bytes) : NULL;
+    ck_assert_int_eq(call(&p, options, ours, 0), ZCRP_OK);
+    struct zcrp_msg *m = zcrp_alloc_msg(1000);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.there), m, 1000), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(p.there), ZCRP_ERROR_KEYS);
+    ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_KEYS);
+    zcrp_free_msg(m);
+    zcrp_listener_close(p.house.listener);
+}
+
 /* ---- endings ---- */
 
 TEST(keys__close_is_heard, .needs = has_keys)
