@@ -111,6 +111,31 @@ TEST(transfer__sends_fail)
     }
 }
 
+/* The interface goes down and up again, and takes the sockets' address with it for a while; or the
+ * tunnel that they use lacks its peer. No call says more than that. */
+TEST(transfer__address_is_gone_for_a_while)
+{
+    static const int errors[] = {EADDRNOTAVAIL, ENETDOWN, ENETUNREACH, ENODEV, ENOKEY};
+    const nlong size = 20000;
+    struct zcrp_msg *in = zcrp_alloc_msg(size), *out = zcrp_alloc_msg(size);
+
+    for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        struct ends e = ends_open(1472, ZCRP_NO_MEMORY);
+        transfer(&e, 1, ZCRP_OK);
+        set_fault(&sends, 1, 1, errors[i]);
+        assert_int_equal(zcrp_submit(e.receiver, in, size), 0);
+        assert_int_equal(zcrp_submit(e.sender, out, size), 0);
+        assert_int_equal(zcrp_wait_for(out, 100000000), ZCRP_ERROR_TIMEOUT);
+        assert_true(sends.count > 0);
+        set_fault(&sends, 0, 0, 0);
+        assert_int_equal(zcrp_wait_for(in, 20000000000), ZCRP_OK);
+        assert_int_equal(zcrp_wait_for(out, 20000000000), ZCRP_OK);
+        ends_close(&e);
+    }
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
 /* What a receive ran into the kernel may tell with the next call, which sends. */
 TEST(transfer__a_send_meets_a_fault)
 {

@@ -18,7 +18,9 @@ _Static_assert(BURST_PIECES <= 1024, "IOV_MAX of Linux");
 /* ---- error numbers ---- */
 
 /* REFUSED is what the network causes: what ICMP makes the kernel report on a connected socket, a
- * firewall's EPERM, and an interface or a local peer that is gone for now. */
+ * firewall's EPERM, and what is gone for now: an interface, the socket's own address (EINVAL,
+ * EADDRNOTAVAIL), a tunnel's peer (ENOKEY of WireGuard), or a local peer. An interface that goes
+ * down and up again brings its address back, and then the socket goes on. */
 static enum channel_verdict verdict_of(const struct channel *c, int error)
 {
     switch (error) {
@@ -45,10 +47,12 @@ static enum channel_verdict verdict_of(const struct channel *c, int error)
     case EPROTO:
     case EACCES:
     case EPERM:
+    case ENODEV:
+    case ENOKEY:
         return CHANNEL_REFUSED;
-    case EINVAL: /* the socket's own address is gone, */
+    case EINVAL:
     case EADDRNOTAVAIL:
-        return c->may_rebind ? CHANNEL_REFUSED : CHANNEL_BROKEN;
+        return c->kind == CHANNEL_UNIX ? CHANNEL_BROKEN : CHANNEL_REFUSED;
     default:
         return CHANNEL_BROKEN;
     }
@@ -58,7 +62,7 @@ static enum channel_verdict verdict_of(const struct channel *c, int error)
 static bool is_homeless(int error)
 {
     return error == EINVAL || error == EADDRNOTAVAIL || error == ENETUNREACH || error == ENETDOWN ||
-           error == ENOTCONN || error == EDESTADDRREQ;
+           error == ENODEV || error == ENOTCONN || error == EDESTADDRREQ;
 }
 
 enum channel_verdict fault_note(struct channel *c, int error)

@@ -32,14 +32,17 @@ static const struct {
     {ENOTSOCK, CHANNEL_BROKEN, CHANNEL_COUNTERS},
     {EPIPE, CHANNEL_BROKEN, CHANNEL_COUNTERS},
     {EFAULT, CHANNEL_FAULT, CHANNEL_FAULTS},
-    {EINVAL, CHANNEL_BROKEN, CHANNEL_COUNTERS},
+    {EINVAL, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {EADDRNOTAVAIL, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {ENODEV, CHANNEL_REFUSED, CHANNEL_REFUSALS},
+    {ENOKEY, CHANNEL_REFUSED, CHANNEL_REFUSALS},
     {EIO, CHANNEL_BROKEN, CHANNEL_COUNTERS},
 };
 
-/* A socket that is bound anew when its own address is gone is not broken by that. */
+/* A socket that is bound anew when its own address is gone counts how often it was. */
 TEST(fault_note__own_address_is_gone)
 {
-    static const int errors[] = {EINVAL, EADDRNOTAVAIL, ENETUNREACH, ENETDOWN};
+    static const int errors[] = {EINVAL, EADDRNOTAVAIL, ENETUNREACH, ENETDOWN, ENODEV};
     struct channel c = {.fd = -1, .may_rebind = true};
 
     for (int i = 0; i < ROWS(errors); i++)
@@ -49,6 +52,16 @@ TEST(fault_note__own_address_is_gone)
     ck_assert_int_eq(fault_note(&c, EHOSTUNREACH), CHANNEL_REFUSED);
     ck_assert_uint_eq(channel_count(&c, CHANNEL_HOMELESS), ROWS(errors));
     ck_assert_int_eq(channel_fault(&c), 0);
+}
+
+/* A local socket has no address that may come back. */
+TEST(fault_note__of_a_local_socket, .rows = 2)
+{
+    const int error = _i == 0 ? EINVAL : EADDRNOTAVAIL;
+    struct channel c = {.fd = -1, .kind = CHANNEL_UNIX};
+
+    ck_assert_int_eq(fault_note(&c, error), CHANNEL_BROKEN);
+    ck_assert_int_eq(channel_fault(&c), error);
 }
 
 TEST(fault_note__table, .rows = sizeof(row) / sizeof(row[0]))
