@@ -96,8 +96,8 @@ static bool make_socket(struct zcrp_listener *l, const struct caller *caller,
 }
 
 /* Makes the connection of a caller that has its socket, and has it accepted. It is up from then on.
- */
-static void admit(struct zcrp_listener *l, struct accept_info *info)
+ * False if that failed, as make_socket. */
+static bool admit(struct zcrp_listener *l, struct accept_info *info)
 {
     struct zcrp_connection *c;
 
@@ -105,10 +105,11 @@ static void admit(struct zcrp_listener *l, struct accept_info *info)
     int code = connection_make(&c, &l->options, info);
     if (code != ZCRP_OK) {
         peers_lack(l->peers, code == ZCRP_ERROR_MEMORY ? -ENOMEM : -errno);
-        return;
+        return false;
     }
     peers_admit(l->peers, c, &info->peer, clock_now());
     watch_oldest(l);
+    return true;
 }
 
 /* ---- hearing ---- */
@@ -155,8 +156,8 @@ static int receive(struct zcrp_listener *l, int *admitted)
         if (!peers_reserve(l->peers, &caller.from) ||
             !make_socket(l, &caller, &info, hear, &callers))
             continue;
-        admit(l, &info);
         (*admitted)++;
+        (void)admit(l, &info);
     }
     return result;
 }
@@ -181,9 +182,9 @@ static void send_answer(void *context, const struct caller *caller, const uint8_
 }
 
 /* Admits a caller at the end of its handshake. From then on the caller has a socket of its own.
- * False: there is no room, or no socket. This reads what the caller sent before, its first request
- * or first units, and hands them to the connection, which finds out whether they are genuine. Only
- * the thread of the pending handshakes calls this. */
+ * False: there is no room, no socket, or no memory. This reads what the caller sent before, its
+ * first request or first units, and hands them to the connection, which finds out whether they are
+ * genuine. Only the thread of the pending handshakes calls this. */
 static bool on_success(void *context, const struct caller *caller,
                        struct session_keys *session_keys)
 {
@@ -202,8 +203,7 @@ static bool on_success(void *context, const struct caller *caller,
         result = listen_receive(&l->socket, hear_handshake, l);
     pending_take_early(l->pending, &early);
     mutex_unlock(&l->hearing);
-    admit(l, &info);
-    return true;
+    return admit(l, &info);
 }
 
 static int open_pending(struct zcrp_listener *l)

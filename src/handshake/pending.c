@@ -324,13 +324,13 @@ static bool go_on(const struct pending_rules *rules, struct tls_handshake *tls,
     return has_ended;
 }
 
-/* A caller with an accepted key. False: there is no room for it now. Without the mutex. */
+/* A caller with an accepted key. False: no room for it now, or no memory. Without the mutex. */
 static bool admit(const struct pending_rules *rules, const struct tls_handshake *tls,
                   const struct caller *caller)
 {
     struct session_keys *session_keys = tls_handshake_make_keys(tls);
 
-    return session_keys == NULL || rules->on_success(rules->context, caller, session_keys);
+    return session_keys != NULL && rules->on_success(rules->context, caller, session_keys);
 }
 
 static struct tls_handshake *begin(const struct pending_rules *rules, uint32_t tag, uint64_t nonce)
@@ -343,9 +343,9 @@ static struct tls_handshake *begin(const struct pending_rules *rules, uint32_t t
 }
 
 /* Goes on with a handshake, for which it leaves the mutex. A host is charged for each handshake
- * that begins, and gets that back if it ends well. A handshake for which there was no memory is
- * over: its caller connects again if it has to. One that has ended well is over once its caller is
- * admitted. */
+ * that begins, and gets that back if it ends well. A handshake that could not begin for want of
+ * memory is over: its caller says again what began it. One that has ended well is over once its
+ * caller is admitted. */
 static void serve(struct pending *p, struct pending_handshake *h, instant now)
 {
     const struct caller caller = h->caller;
