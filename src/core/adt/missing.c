@@ -143,6 +143,7 @@ static void unlink_node(struct missing_pool *pool, struct missing *chain, struct
         pool->node[place->before].next = next;
     put_node(pool, place->at);
     place->at = next;
+    chain->links--;
 }
 
 /* Takes [range) out of the middle of one link, which leaves two. */
@@ -150,8 +151,13 @@ static bool split(struct missing_pool *pool, struct missing *chain, int32_t at,
                   struct interval range)
 {
     struct missing_node whole = pool->node[at];
+    if (chain->links == MISSING_LINKS) {
+        pool->refused++;
+        return false;
+    }
     if (!count_node(pool))
         return false;
+    chain->links++;
     int32_t rest = write_node(pool, (struct interval){range.last, whole.range.last}, whole.next);
     struct missing_node *node = &pool->node[at]; /* nodes may have moved */
     node->range.last = range.first;
@@ -197,8 +203,10 @@ static bool remove_anywhere(struct missing_pool *pool, struct missing *chain, st
         missing_close(pool, chain);
         return true;
     }
-    if (is_untouched(chain))
+    if (is_untouched(chain)) {
         chain->first = write_node(pool, (struct interval){0, chain->bytes}, MISSING_NONE);
+        chain->links = 1;
+    }
     struct place place = find(pool, chain, range.first);
     if (place.at == MISSING_NONE)
         return true;
@@ -236,6 +244,7 @@ void missing_pool_shrink(struct missing_pool *pool)
 void missing_check(const struct missing_pool *pool, const struct missing *chain)
 {
     uint64_t bytes = 0;
+    uint32_t links = 0;
     bool has_hint = chain->hint == MISSING_NONE;
     for (int32_t at = chain->first; at != MISSING_NONE; at = pool->node[at].next) {
         const struct missing_node *node = &pool->node[at];
@@ -243,8 +252,11 @@ void missing_check(const struct missing_pool *pool, const struct missing *chain)
         if (node->next != MISSING_NONE)
             CHECK(node->range.last < pool->node[node->next].range.first);
         bytes += node->range.last - node->range.first;
+        links++;
         has_hint = has_hint || at == chain->hint;
     }
+    CHECK(links == chain->links);
+    CHECK(links <= MISSING_LINKS);
     CHECK(is_untouched(chain) || bytes == chain->bytes);
     CHECK(has_hint);
 }

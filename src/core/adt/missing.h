@@ -4,12 +4,14 @@
  *     message buffer   0 ......................................... size
  *     missing               [a,b)        [c,d)          [e,size)
  *
- * A message in good order has one range. Each loss splits one off; the pool bounds how many there
- * may be over all messages, and a unit that would need one more is refused (its sender repeats it).
- * A chain that misses all of its bytes has a node that is only counted: it is written when a part
- * arrives. A small message arrives whole, and never needs it.
+ * A message in good order has one range. Each loss splits one off. The pool bounds how many there
+ * may be over all messages, and MISSING_LINKS how many of one, because a unit out of order has to
+ * be found among them. A unit that would need one more is refused (its sender repeats it). A chain
+ * that misses all of its bytes has a node that is only counted: it is written when a part arrives.
+ * A small message arrives whole, and never needs it.
  *
- * I1  ranges of a chain ascend, do not touch, and are not empty.
+ * I1  ranges of a chain ascend, do not touch, and are not empty; `links` is how many there are, at
+ *     most MISSING_LINKS.
  * I2  every node of the pool that was ever used is in exactly one chain or in the free list.
  * I3  used counts the nodes in chains, and one for each chain that misses all of its bytes. So such
  *     a chain always gets its node. */
@@ -18,7 +20,10 @@
 
 #include "intervals.h"
 
-enum { MISSING_NONE = -1 };
+enum {
+    MISSING_NONE = -1,
+    MISSING_LINKS = 1024, /* ranges of one chain, at most: as many as acknowledgements tell apart */
+};
 
 struct missing_node {
     struct interval range;
@@ -31,7 +36,7 @@ struct missing_pool {
     uint32_t fresh;    /* nodes from here on were never used, and are free as well */
     uint32_t capacity; /* most nodes */
     uint32_t used;     /* at most `capacity`, see I3 */
-    uint64_t refused;  /* times the pool was exhausted */
+    uint64_t refused;  /* times the pool, or a chain, had no room */
     struct table table;
 };
 
@@ -41,6 +46,7 @@ struct missing {
     int32_t hint;   /* the node before the one last cut, MISSING_NONE if that was the first; where
                        the search for the next unit in order begins */
     uint64_t bytes; /* sum of the ranges */
+    uint32_t links; /* ranges that are written */
 };
 
 /* An empty pool in a table of struct missing_node. Cannot fail. */
@@ -63,7 +69,9 @@ bool missing_covers(const struct missing_pool *pool, const struct missing *chain
                     struct interval range);
 
 /* Takes [range) out; what of it is not missing does not matter. False, with nothing changed but
- * the count of refusals, if that needs a node and there is none. first <= last (CHECKed). O(1) for
+ * the count of refusals, if that needs a node and there is none, or the chain has MISSING_LINKS.
+ * first
+ * <= last (CHECKed). O(1) for
  * a range that follows the last one taken out, or begins behind a gap after that, else O(links). */
 bool missing_remove(struct missing_pool *pool, struct missing *chain, struct interval range);
 

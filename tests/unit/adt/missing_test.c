@@ -125,7 +125,7 @@ TEST(missing_remove__reversed, .signal = SIGABRT)
 }
 
 /* Each breaks one invariant; missing_check ends the process. */
-TEST(missing_check__fires, .rows = 4, .signal = SIGABRT)
+TEST(missing_check__fires, .rows = 5, .signal = SIGABRT)
 {
     ck_assert(take(100, 200));
     struct missing_node *node = &memory[chain.first];
@@ -138,6 +138,9 @@ TEST(missing_check__fires, .rows = 4, .signal = SIGABRT)
         break;
     case 2:
         chain.bytes++;
+        break;
+    case 3:
+        chain.links++;
         break;
     default:
         chain.hint = CAPACITY - 1; /* in no chain */
@@ -160,6 +163,30 @@ TEST(missing_open__counts_a_node_that_is_written_later)
     ck_assert_uint_eq(other[1].bytes, 0);
     ck_assert_uint_eq(pool.fresh, 1);
     ck_assert(take(20, 30));
+}
+
+/* However much room the pool has: what comes out of order is found in a bounded time. Another chain
+ * has room, and so has this one for what needs no node. */
+TEST(missing_remove__a_chain_has_room_for_so_many)
+{
+    enum { ALL = MISSING_LINKS + 10 };
+    static struct missing_node many[2 * ALL];
+    struct missing other;
+    missing_pool_init(&pool, TABLE_OF(many));
+    ck_assert(missing_open(&pool, &chain, (uint64_t)100 * ALL));
+    ck_assert(missing_open(&pool, &other, SIZE));
+    for (uint64_t i = 1; i < MISSING_LINKS; i++)
+        ck_assert(take(100 * i, 100 * i + 10));
+    ck_assert_uint_eq(chain.links, MISSING_LINKS);
+    ck_assert(!take(50, 60));
+    ck_assert_uint_eq(pool.refused, 1);
+    ck_assert(missing_remove(&pool, &other, (struct interval){10, 20}));
+    ck_assert(take(0, 10));
+    ck_assert(take(10, 100)); /* all of the first range */
+    ck_assert(take(150, 160));
+    ck_assert_uint_eq(chain.links, MISSING_LINKS);
+    missing_close(&pool, &chain);
+    ck_assert_uint_eq(pool.used, 2);
 }
 
 TEST(missing_pool_check__fires, .rows = 2, .signal = SIGABRT)
