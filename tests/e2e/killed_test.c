@@ -74,6 +74,7 @@ static void rest(int64_t ns)
 
 struct life {
     pid_t peer;
+    char port[16];
     struct zcrp_connection *connection;
     struct zcrp_entity *sender, *receiver;
     struct zcrp_msg *first;
@@ -83,7 +84,6 @@ static struct life meet(void)
 {
     const struct place place = place_of(getpid());
     struct life l = {.peer = -1};
-    char port[16];
     int ends[2], number;
 
     ck_assert_int_eq(pipe(ends), 0);
@@ -92,8 +92,8 @@ static struct life meet(void)
     if (l.peer == 0)
         be_peer(place.host, ends[1]);
     ck_assert_int_eq(read(ends[0], &number, sizeof(number)), sizeof(number));
-    (void)snprintf(port, sizeof(port), "%d", number);
-    ck_assert_int_eq(zcrp_connect(&l.connection, place.host, port, &over_udp, -1), ZCRP_OK);
+    (void)snprintf(l.port, sizeof(l.port), "%d", number);
+    ck_assert_int_eq(zcrp_connect(&l.connection, place.host, l.port, &over_udp, -1), ZCRP_OK);
     l.sender = zcrp_connection_sender(l.connection);
     l.receiver = zcrp_connection_receiver(l.connection);
     l.first = ends_empty(BYTES);
@@ -209,6 +209,103 @@ TEST(killed__the_survivor_over_descriptors, .rows = 2, .needs = is_udp)
     zcrp_free_msg(m);
     (void)close(is_sender ? sockets.sender[1] : sockets.receiver[1]);
 }
+
+/* A killed listener is started anew. Its former caller learns that its peer is gone, and becomes no
+ * caller of the new one. */
+TEST(killed__listens_again, .needs = is_udp)
+{
+    const struct place place = place_of(getpid());
+    struct life l = meet();
+    struct zcrp_msg *out = ends_filled(BYTES, 1);
+    struct zcrp_listener *listener;
+    struct zcrp_connection *c;
+    struct zcrp_listener_stats stats;
+
+    ends_kill_peer(l.peer);
+    ck_assert_int_eq(zcrp_listen(&listener, place.host, l.port, &over_udp), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(l.sender, out, BYTES), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(out, LATEST), ZCRP_ERROR_RESTARTED);
+    ck_assert_int_eq(zcrp_accept(listener, &c, ENDS_SECOND), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_listener_stats(listener, &stats), ZCRP_OK);
+    ck_assert_uint_eq(stats.admitted, 0);
+    ck_assert_int_eq(zcrp_listener_close(listener), ZCRP_OK);
+    zcrp_free_msg(out);
+    part(&l);
+}
+
+/* ---- this end is stopped ---- */
+
+enum { STOPS = 5 };
+
+static const struct zcrp_options brief = {.flags = ZCRP_NO_MEMORY,
+                                          .keepalive_ns = 50 * ENDS_MILLISECOND,
+                                          .silence_ns = 600 * ENDS_MILLISECOND},
+                                 patient = {.flags = ZCRP_NO_MEMORY,
+                                            .keepalive_ns = 50 * ENDS_MILLISECOND,
+                                            .linger_ns = 1};
+
+/* Connects, and waits for a message; with a waiter, or the library's threads alone. */
+static _Noreturn void be_stopped(const char *host, int port_from, bool waits)
+{
+    struct zcrp_connection *c;
+    char port[16];
+    int number;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (read(port_from, &number, sizeof(number)) != (ssize_t)sizeof(number))
+        _exit(1);
+    (void)snprintf(port, sizeof(port), "%d", number);
+    int code = zcrp_connect(&c, host, port, &brief, -1);
+    struct zcrp_msg *m = zcrp_alloc_msg(BYTES);
+    if (code == ZCRP_OK)
+        code = zcrp_submit(zcrp_connection_receiver(c), m, BYTES);
+    while (code == ZCRP_OK && !waits && zcrp_error(m) == ZCRP_ERROR_BUSY)
+        rest(10 * ENDS_MILLISECOND);
+    if (code == ZCRP_OK)
+        code = zcrp_wait_for(m, -1);
+    _exit(code == ZCRP_OK ? 0 : -code);
+}
+
+/* Again and again this end's process stands still for longer than its silence limit. Its peer goes
+ * on saying that it is there: that waits in the socket, and is heard before the clock. */
+TEST(stopped__hears_before_it_looks_at_the_clock, .needs = is_udp, .rows = 2)
+{
+    const struct place place = place_of(getpid());
+    struct zcrp_msg *out = ends_filled(BYTES, 1);
+    struct zcrp_listener *listener;
+    struct zcrp_connection *c;
+    int ends[2], status;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t caller = fork();
+    ck_assert_int_ge(caller, 0);
+    if (caller == 0)
+        be_stopped(place.host, ends[0], _i == 0);
+    ck_assert_int_eq(zcrp_listen(&listener, place.host, "0", &patient), ZCRP_OK);
+    int port = zcrp_listener_port(listener);
+    ck_assert_int_eq(write(ends[1], &port, sizeof(port)), sizeof(port));
+    ck_assert_int_eq(zcrp_accept(listener, &c, 10 * ENDS_SECOND), ZCRP_OK);
+    for (int i = 0; i < STOPS; i++) {
+        rest(300 * ENDS_MILLISECOND);
+        ck_assert_int_eq(kill(caller, SIGSTOP), 0);
+        ck_assert_int_eq(waitpid(caller, &status, WUNTRACED), caller);
+        ck_assert(WIFSTOPPED(status)); /* and has not ended */
+        rest(1500 * ENDS_MILLISECOND);
+        ck_assert_int_eq(kill(caller, SIGCONT), 0);
+    }
+    rest(300 * ENDS_MILLISECOND);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(c), out, BYTES), ZCRP_OK);
+    ck_assert_int_eq(waitpid(caller, &status, 0), caller);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    (void)zcrp_connection_close(c);
+    ck_assert_int_eq(zcrp_listener_close(listener), ZCRP_OK);
+    zcrp_free_msg(out);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
+/* ---- the peer is stopped ---- */
 
 /* Stopped for longer than a killed one is waited for. */
 TEST(stopped__goes_on, .needs = is_udp)

@@ -226,7 +226,8 @@ static void do_due(struct receiver *r, instant now, enum receiver_due due)
 {
     switch (due) {
     case RECEIVER_DUE_SILENT:
-        receiver_fail(r, now, OUTCOME_SILENT);
+        if (!receiver_timer_put_off(&r->timer, now, r))
+            receiver_fail(r, now, OUTCOME_SILENT);
         break;
     case RECEIVER_DUE_REQUEST:
         receiver_announce(r,

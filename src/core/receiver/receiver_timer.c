@@ -13,7 +13,9 @@ static const duration FIRST_CLOSING = 20 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
 static const duration REQUEST_DELAY = 256 * MILLISECOND;  /* of what is posted, at most */
 static const duration REQUEST_GATHERS = 50 * MICROSECOND; /* what is posted in a row */
-static const duration CALM = 4 * MILLISECOND;             /* between messages that come calmly */
+static const duration STOPPED = 200 * MILLISECOND;        /* as of a sender */
+static const duration HEARS = 100 * MILLISECOND;
+static const duration CALM = 4 * MILLISECOND; /* between messages that come calmly */
 
 enum {
     ACK_DELAY_PART = 8, /* of the round trip */
@@ -116,7 +118,8 @@ static instant silence_at(const struct receiver *r)
         return NEVER;
     bool is_gone = receiver_session_is_bound(&r->session) && r->config.gone != 0 &&
                    refusals_mean_gone(&t->refusals, t->heard, r->config.gone);
-    return is_gone ? t->refusals.last : t->heard + r->config.silence;
+    instant silent = instant_later(t->heard + r->config.silence, t->put_off);
+    return is_gone ? t->refusals.last : silent;
 }
 
 /* In what time what is sent now should be answered, by what is known; 0: it is not known. */
@@ -179,6 +182,14 @@ enum receiver_due receiver_timer_due(const struct receiver *r, instant now)
     return r->timer.closings >= most ? RECEIVER_DUE_END : RECEIVER_DUE_CLOSING;
 }
 
+bool receiver_timer_put_off(struct receiver_timer *t, instant now, const struct receiver *r)
+{
+    if (t->put_off != 0 || now - silence_at(r) < STOPPED)
+        return false;
+    t->put_off = now + HEARS;
+    return true;
+}
+
 bool receiver_timer_asks(const struct receiver *r, instant now)
 {
     return r->timer.request <= now || doubt_at(r) <= now;
@@ -209,6 +220,7 @@ void receiver_timer_on_leave(struct receiver_timer *t, instant now)
 void receiver_timer_on_outstanding(struct receiver_timer *t, instant now)
 {
     t->heard = now;
+    t->put_off = 0;
 }
 
 bool receiver_timer_times_post(const struct receiver *r)
@@ -258,6 +270,7 @@ static void wait_for_sign(struct receiver_timer *t, instant now, const struct re
 void receiver_timer_on_heard(struct receiver_timer *t, instant now, const struct receiver *r)
 {
     t->heard = now;
+    t->put_off = 0;
     t->requests = 0;
     refusals_on_heard(&t->refusals);
     wait_for_sign(t, now, r);

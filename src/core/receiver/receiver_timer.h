@@ -36,6 +36,7 @@ struct receiver_timer {
     uint32_t unsaid;   /* units that arrived since the last acknowledgement */
     uint32_t requests; /* repeated in a row */
     uint32_t closings; /* said in a row */
+    instant put_off;   /* silence is not due before; 0: it was not put off */
 
     struct refusals refusals; /* of requests, which are the questions */
 
@@ -63,6 +64,11 @@ enum receiver_due {
 /* The first thing that is due by now; NOTHING if none is. An acknowledgement is due at `ack`. O(1).
  */
 enum receiver_due receiver_timer_due(const struct receiver *r, instant now);
+
+/* The sender is silent. If the limit has passed for long this side was stopped, and what the sender
+ * has sent meanwhile waits to be heard. Then the limit is put off, once until something is heard:
+ * true. */
+bool receiver_timer_put_off(struct receiver_timer *t, instant now, const struct receiver *r);
 
 /* Is the request that is due a question, which the sender answers? It is one if it repeats what the
  * sender may know. */

@@ -93,14 +93,15 @@ void flow_forget_path(struct flow *f, instant now, uint64_t seed)
 }
 
 /* Of several hellos nobody knows which was answered. It is taken to be the first, unless that was
- * very long ago. */
+ * very long ago. A single one was answered before it was time for the next: if that was very long
+ * ago, too, this side was stopped meanwhile. */
 void flow_on_hello_answered(struct flow *f, duration taken, uint32_t hellos)
 {
-    if (f->rtt.has_sample)
+    if (f->rtt.has_sample || taken > SECOND)
         return;
     if (hellos == 1)
         rtt_sample(&f->rtt, taken, 0);
-    else if (taken > f->rtt.smoothed && taken <= SECOND)
+    else if (taken > f->rtt.smoothed)
         rtt_init(&f->rtt, taken);
 }
 

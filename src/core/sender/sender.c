@@ -205,8 +205,10 @@ void sender_give_up(struct sender *s)
 /* ---- time ---- */
 
 /* A limit has passed: what is outstanding fails. A close need not wait for anybody any more. */
-static void fail_by_time(struct sender *s, instant now, enum outcome outcome)
+static void fail_by_time(struct sender *s, instant now, enum sender_due due, enum outcome outcome)
 {
+    if (sender_timer_put_off(&s->timer, now, s, due))
+        return;
     sender_fail(s, now, outcome);
     if (s->phase == SENDER_CLOSING)
         s->phase = SENDER_CLOSED;
@@ -230,13 +232,13 @@ static void do_due(struct sender *s, instant now, enum sender_due due)
 {
     switch (due) {
     case DUE_UNPAIRED:
-        fail_by_time(s, now, s->session.unpaired);
+        fail_by_time(s, now, due, s->session.unpaired);
         break;
     case DUE_SILENT:
-        fail_by_time(s, now, OUTCOME_SILENT);
+        fail_by_time(s, now, due, OUTCOME_SILENT);
         break;
     case DUE_STALLED:
-        fail_by_time(s, now, OUTCOME_STALLED);
+        fail_by_time(s, now, due, OUTCOME_STALLED);
         break;
     case DUE_PACE:
         pacing_expire(&s->flow.pacing, now);

@@ -80,8 +80,9 @@ static void note_marks(struct sender *s, instant now, uint16_t marks, instant se
 }
 
 /* Learns of congestion and the round trip from the newest unit of the acknowledgement. Returns the
- * round trip without the time that the receiver says it held the answer; 0, and nothing is learnt,
- * if that unit was acknowledged before. */
+ * round trip without the time that the receiver says it held the answer; 0, and nothing is learnt
+ * of it, if that unit was acknowledged before, or if the acknowledgement waited while this side was
+ * stopped. */
 static duration sample_path(struct sender *s, instant now, const struct block_ack *ack,
                             uint64_t newest)
 {
@@ -89,6 +90,8 @@ static duration sample_path(struct sender *s, instant now, const struct block_ac
     if (!recovery_find_sent(&s->recovery, newest, &sent))
         return 0;
     note_marks(s, now, ack->marks, sent);
+    if (sender_timer_was_stopped(s, now))
+        return 0;
     return rtt_sample(&s->flow.rtt, now - sent, (duration)ack->delay_us * MICROSECOND);
 }
 

@@ -12,6 +12,8 @@ static const duration KEEPALIVE = 5 * SECOND;
 static const duration SLOWEST_QUESTION = 250 * MILLISECOND;
 static const duration LATELY = 250 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
+static const duration STOPPED = 200 * MILLISECOND; /* later than a starved thread usually is */
+static const duration HEARS = 100 * MILLISECOND;   /* so long is heard what came meanwhile */
 static const duration NO_KEYS_DOUBT = 500 * MILLISECOND; /* who said so may be a stranger */
 
 enum {
@@ -38,7 +40,7 @@ static instant connect_at(const struct sender *s)
     const struct refusals *r = &s->timer.refusals;
     bool is_refused = s->session.unpaired == OUTCOME_REFUSED && s->config.refusal != 0 &&
                       refusals_mean_nobody(r, s->config.refusal);
-    return is_refused ? r->last : s->timer.connect;
+    return is_refused ? r->last : instant_later(s->timer.connect, s->timer.put_off);
 }
 
 static instant silence_at(const struct sender *s)
@@ -48,7 +50,8 @@ static instant silence_at(const struct sender *s)
         return NEVER;
     bool is_gone = sender_session_is_paired(&s->session) && s->config.gone != 0 &&
                    refusals_mean_gone(r, s->timer.heard, s->config.gone);
-    return is_gone ? r->last : s->timer.heard + s->config.silence;
+    instant silent = s->timer.heard + s->config.silence;
+    return is_gone ? r->last : instant_later(silent, s->timer.put_off);
 }
 
 /* A peer that was not heard of in the second half of the limit is not stalling but silent. */
@@ -56,7 +59,8 @@ static instant progress_at(const struct sender *s)
 {
     bool is_waiting = s->recovery.in_transit.units > 0 || s->recovery.to_send.count > 0;
     bool is_heard = s->timer.heard - s->timer.progress >= s->config.progress / 2;
-    return is_waiting && is_heard ? s->timer.progress + s->config.progress : NEVER;
+    instant stalled = s->timer.progress + s->config.progress;
+    return is_waiting && is_heard ? instant_later(stalled, s->timer.put_off) : NEVER;
 }
 
 static duration shorter(duration a, duration b)
@@ -98,6 +102,12 @@ static instant probe_at(const struct sender *s)
     duration slowest = shorter(s->config.silence / 4, SLOWEST_HELLO);
     duration most = first > slowest ? first : slowest;
     return s->timer.sent + (next < most ? next : most);
+}
+
+bool sender_timer_was_stopped(const struct sender *s, instant now)
+{
+    instant at = probe_at(s);
+    return at != NEVER && now - at >= STOPPED;
 }
 
 /* The system says that the peer is gone: it is asked, whatever is in transit. */
@@ -203,6 +213,20 @@ enum sender_due sender_timer_due(const struct sender *s, instant now)
     return hello_at(s) <= now ? hello_due(s) : DUE_NOTHING;
 }
 
+bool sender_timer_put_off(struct sender_timer *t, instant now, const struct sender *s,
+                          enum sender_due due)
+{
+    instant at = due == DUE_UNPAIRED ? connect_at(s)
+                 : due == DUE_SILENT ? silence_at(s)
+                                     : progress_at(s);
+    if (t->put_off != 0 || now - at < STOPPED)
+        return false;
+    t->put_off = now + HEARS;
+    if (due == DUE_STALLED)
+        t->progress = now; /* nothing could be acknowledged meanwhile */
+    return true;
+}
+
 bool sender_timer_has_spoken(const struct sender_timer *t, instant now,
                              const struct sender_config *config)
 {
@@ -234,6 +258,7 @@ void sender_timer_on_outstanding(struct sender_timer *t, instant now,
                                  const struct sender_config *config, bool is_paired)
 {
     t->heard = now;
+    t->put_off = 0;
     t->connect = now + config->connect;
     if (is_paired)
         return;
@@ -256,6 +281,7 @@ void sender_timer_on_heard(struct sender_timer *t, instant now, const struct sen
                            bool has_finished)
 {
     t->heard = now;
+    t->put_off = 0;
     refusals_on_heard(&t->refusals);
     if (has_finished)
         return;

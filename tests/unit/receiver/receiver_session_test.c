@@ -353,6 +353,24 @@ TEST(silence__only_of_who_was_there)
     ck_assert_int_eq(rig.now, heard + 10 * SECOND);
 }
 
+/* This side is stopped for longer than the limit. What the sender has said meanwhile is heard
+ * first; if there is nothing, the sender is silent. */
+TEST(silence__after_a_stop, .rows = 2)
+{
+    start();
+    rig.now += 60 * SECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect_no_event();
+    if (_i == 0)
+        receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 2});
+    rig.now += 100 * MILLISECOND;
+    receiver_expire(rig.r, rig.now);
+    if (_i == 0)
+        receiver_rig_expect_no_event();
+    else
+        receiver_rig_expect_end(OUTCOME_SILENT);
+}
+
 /* ---- close ---- */
 
 TEST(close__tells_until_it_is_confirmed)
@@ -419,7 +437,7 @@ TEST(close__over_by_silence)
     start();
     receiver_close(rig.r, rig.now);
     receiver_rig_expect("close +");
-    rig.now += 60 * SECOND;
+    rig.now += 10 * SECOND;
     receiver_expire(rig.r, rig.now);
     ck_assert(receiver_is_closed(rig.r));
     ck_assert(!receiver_is_confirmed(rig.r));
@@ -433,7 +451,7 @@ TEST(close__after_silence_is_not_confirmed, .rows = 3)
 {
     start();
     struct pairing pairing = rig.pairing;
-    rig.now += 60 * SECOND;
+    rig.now += 10 * SECOND;
     receiver_expire(rig.r, rig.now);
     receiver_rig_expect_end(OUTCOME_SILENT);
     receiver_rig_expect_end(OUTCOME_SILENT);

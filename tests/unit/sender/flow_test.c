@@ -73,6 +73,8 @@ TEST(on_hello_answered__one_hello_is_a_sample)
     ck_assert_int_eq(f.rtt.smoothed, 100 * MILLISECOND);
     flow_on_hello_answered(&f, 300 * MILLISECOND, 3);
     ck_assert_int_eq(f.rtt.smoothed, 300 * MILLISECOND);
+    flow_on_hello_answered(&f, 60 * SECOND, 1); /* this side was stopped meanwhile */
+    ck_assert_int_eq(f.rtt.smoothed, 300 * MILLISECOND);
     ck_assert(!f.rtt.has_sample);
     flow_on_hello_answered(&f, 7 * MILLISECOND, 1);
     ck_assert(f.rtt.has_sample);

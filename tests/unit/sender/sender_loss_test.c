@@ -280,6 +280,23 @@ TEST(probe__passes_what_is_over)
     sender_rig_expect_nothing();
 }
 
+/* This side is stopped, and the acknowledgement waits for it: that is no round trip. Otherwise what
+ * is lost next would be missed only after the same time again. */
+TEST(probe__comes_soon_after_a_stop)
+{
+    sender_rig_ack("0 4"); /* after 10 ms */
+    rig.now += 20 * SECOND;
+    sender_rig_ack("0 8");
+    sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
+    sender_rig_submit(RIG_DATA);
+    sender_rig_request(1, 1, 1000);
+    sender_rig_expect("1:0+64LA");
+    instant sent = rig.now;
+    sender_rig_wait();
+    ck_assert_uint_eq(sender_counters(rig.s)->probes, 1);
+    ck_assert_int_lt(rig.now - sent, 100 * MILLISECOND);
+}
+
 TEST(silence__fails_all)
 {
     instant heard = rig.now - 10 * MILLISECOND;
@@ -297,6 +314,34 @@ TEST(silence__fails_all)
         return;
     }
     ck_abort_msg("no silence");
+}
+
+/* This side is stopped for longer than the limit. What the receiver has said meanwhile is heard
+ * first; if there is nothing, the receiver is silent. */
+TEST(silence__after_a_stop, .rows = 2)
+{
+    rig.now += 60 * SECOND;
+    sender_expire(rig.s, rig.now);
+    sender_rig_expect_no_event();
+    if (_i == 0) {
+        sender_rig_ack("0 8");
+        sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
+        return;
+    }
+    rig.now += 100 * MILLISECOND;
+    sender_expire(rig.s, rig.now);
+    sender_rig_expect_event(OUTCOME_SILENT, 0);
+}
+
+/* A receiver that is heard of after a stop has not had the time to acknowledge anything. */
+TEST(progress__after_a_stop)
+{
+    rig.now += 60 * SECOND;
+    sender_rig_request(0, 0, 0);
+    sender_expire(rig.s, rig.now);
+    sender_rig_expect_no_event();
+    sender_rig_ack("0 8");
+    sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
 }
 
 /* Its round trip was measured before, and is longer by now. */
