@@ -87,14 +87,16 @@ void address_text(const struct address *a, char text[ADDRESS_TEXT])
         text[0] = '\0';
 }
 
-int address_resolve(struct address *a, const char *node, const char *service, bool is_own,
+int address_resolve(struct address *a, const char *node, const char *service, uint64_t flags,
                     uint32_t format)
 {
     const struct addrinfo hints = {.ai_family = format == FI_SOCKADDR_IN    ? AF_INET
                                                 : format == FI_SOCKADDR_IN6 ? AF_INET6
                                                                             : AF_UNSPEC,
                                    .ai_socktype = SOCK_DGRAM,
-                                   .ai_flags = is_own ? AI_PASSIVE : 0};
+                                   .ai_flags =
+                                       ((flags & FI_SOURCE) != 0 ? AI_PASSIVE : 0) |
+                                       ((flags & FI_NUMERICHOST) != 0 ? AI_NUMERICHOST : 0)};
     struct addrinfo *found;
 
     if (getaddrinfo(node, service, &hints, &found) != 0)

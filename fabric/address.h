@@ -36,8 +36,9 @@ int address_hand_out(const struct address *a, void *sockaddr, size_t *size);
 /* The number alone, without the port. */
 void address_text(const struct address *a, char text[ADDRESS_TEXT]);
 
-/* The first address of a name, or number, and service; either may be NULL. 0 or -FI_ENODATA. */
-int address_resolve(struct address *a, const char *node, const char *service, bool is_own,
+/* The first address of a name, or number, and service; either may be NULL. Flags: FI_SOURCE, it is
+ * this machine's own; FI_NUMERICHOST, no name. 0 or -FI_ENODATA. */
+int address_resolve(struct address *a, const char *node, const char *service, uint64_t flags,
                     uint32_t format);
 
 /* The address of this machine that datagrams to `to` leave from. False: there is no route. */

@@ -92,7 +92,7 @@ static int av_insertsvc(struct fid_av *fid, const char *node, const char *servic
 
     if (node == NULL || service == NULL)
         return -FI_EINVAL;
-    int error = address_resolve(&a, node, service, false, FI_FORMAT_UNSPEC);
+    int error = address_resolve(&a, node, service, 0, FI_FORMAT_UNSPEC);
     if (error != 0)
         return error;
     (void)address_write(&a, &sockaddr);
@@ -188,7 +188,12 @@ static int av_bind(struct fid *fid, struct fid *other, uint64_t flags)
 }
 
 static struct fi_ops fid_ops = {
-    .size = sizeof(struct fi_ops), .close = av_close, .bind = av_bind, .control = no_control};
+    .size = sizeof(struct fi_ops),
+    .close = av_close,
+    .bind = av_bind,
+    .control = no_control,
+    .ops_open = no_ops,
+};
 
 static struct fi_ops_av av_ops = {
     .size = sizeof(struct fi_ops_av),

@@ -109,6 +109,27 @@ static void post(struct way *w, struct op *op)
     op->zcrp_code = code;
 }
 
+/* Nothing tells when there is room for copies again; so the first CTS without room is a message,
+ * whose end calls bulk_pump. A zcrp code, as way_send's. */
+static int send_cts(struct way *w, const struct envelope *cts)
+{
+    int code = way_send(w, cts, NULL, 0);
+
+    if (code != ZCRP_ERROR_BUSY || (w->answer != NULL && zcrp_error(w->answer) == ZCRP_ERROR_BUSY))
+        return code;
+    if (w->answer == NULL)
+        w->answer = zcrp_alloc_msg(ENVELOPE_BYTES);
+    code = ZCRP_ERROR_MEMORY;
+    if (w->answer != NULL) {
+        envelope_encode(cts, w->answer->buffer);
+        code =
+            zcrp_submit(zcrp_connection_sender(w->control->connection), w->answer, ENVELOPE_BYTES);
+    }
+    if (code != ZCRP_OK)
+        way_end(w, code);
+    return code;
+}
+
 /* In the order of the list: buffers are posted in it, and CTS sent. */
 void bulk_pump(struct way *w)
 {
@@ -122,7 +143,7 @@ void bulk_pump(struct way *w)
         }
         const struct envelope cts = {
             .kind = ENVELOPE_CTS, .id = op->id, .length = op->message != NULL ? op->length : 0};
-        if (way_send(w, &cts, NULL, 0) != ZCRP_OK)
+        if (send_cts(w, &cts) != ZCRP_OK)
             return;
         list_remove(&op->in);
         op->is_granted = true;

@@ -137,7 +137,12 @@ static int cntr_control(struct fid *fid, int command, void *argument)
 }
 
 static struct fi_ops fid_ops = {
-    .size = sizeof(struct fi_ops), .close = cntr_close, .bind = no_bind, .control = cntr_control};
+    .size = sizeof(struct fi_ops),
+    .close = cntr_close,
+    .bind = no_bind,
+    .control = cntr_control,
+    .ops_open = no_ops,
+};
 
 static struct fi_ops_cntr cntr_ops = {
     .size = sizeof(struct fi_ops_cntr),

@@ -110,20 +110,24 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
     entry->err = op->error;
     entry->prov_errno = op->zcrp_code;
     if (FI_VERSION_LT(cq->domain->fabric->api_version, FI_VERSION(1, 5)))
-        entry->err_data = NULL;
-    entry->err_data_size = 0;
+        entry->err_data = NULL; /* the entry's last member then */
+    else
+        entry->err_data_size = 0;
     free(op);
     return 1;
 }
 
 /* ---- waiting ---- */
 
-/* Is it over, and with what? A signal ends one wait. Within the mutex. */
+/* Is it over, and with what? A signal ends one wait. One ring may wake one of several sleepers, so
+ * that one rings for what it leaves. Within the mutex. */
 static bool is_over(struct cq *cq, void *buffer, size_t count, fi_addr_t *sources, ssize_t *result)
 {
     if (list_is_empty(&cq->ended))
         domain_progress(cq->domain);
     *result = read_entries(cq, buffer, count, sources);
+    if (!list_is_empty(&cq->ended))
+        waker_ring(&cq->waker);
     if (*result != -FI_EAGAIN)
         return true;
     bool is_signalled = cq->is_signalled;
@@ -221,7 +225,12 @@ static int cq_control(struct fid *fid, int command, void *argument)
 }
 
 static struct fi_ops fid_ops = {
-    .size = sizeof(struct fi_ops), .close = cq_close, .bind = no_bind, .control = cq_control};
+    .size = sizeof(struct fi_ops),
+    .close = cq_close,
+    .bind = no_bind,
+    .control = cq_control,
+    .ops_open = no_ops,
+};
 
 static struct fi_ops_cq cq_ops = {
     .size = sizeof(struct fi_ops_cq),

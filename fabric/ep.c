@@ -6,6 +6,7 @@
 #include "info.h"
 #include "peer.h"
 #include "provider.h"
+#include "stubs.h"
 #include "way.h"
 
 #include <rdma/fi_cm.h>
@@ -64,8 +65,8 @@ static int enable(struct ep *ep)
         return 0;
     if (ep->av == NULL)
         return -FI_ENOAV;
-    if ((ep->send_queue == NULL && ep->send_counter == NULL) ||
-        (ep->receive_queue == NULL && ep->receive_counter == NULL))
+    if ((ep->may[OP_SEND] && ep->send_queue == NULL && ep->send_counter == NULL) ||
+        (ep->may[OP_RECEIVE] && ep->receive_queue == NULL && ep->receive_counter == NULL))
         return -FI_ENOCQ;
     if (getrandom(&ep->nonce, sizeof(ep->nonce), 0) != sizeof(ep->nonce))
         return -FI_EIO;
@@ -76,27 +77,31 @@ static int enable(struct ep *ep)
     return error;
 }
 
+/* The flags of calls that have none, of sends (FI_TRANSMIT) or of receives (FI_RECV). */
+static int control_flags(struct ep *ep, bool is_set, uint64_t *flags)
+{
+    bool is_send = (*flags & FI_TRANSMIT) != 0;
+    uint64_t *own = &ep->op_flags[is_send ? OP_SEND : OP_RECEIVE];
+
+    if (is_send == ((*flags & FI_RECV) != 0))
+        return -FI_EINVAL;
+    if (is_set)
+        *own = *flags & (is_send ? INFO_TX_FLAGS : INFO_RX_FLAGS);
+    else
+        *flags = *own;
+    return 0;
+}
+
 static int ep_control(struct fid *fid, int command, void *argument)
 {
     struct ep *ep = container_of(fid, struct ep, fid.fid);
-    uint64_t *flags = argument;
-    bool is_send;
 
     switch (command) {
     case FI_ENABLE:
         return enable(ep);
     case FI_GETOPSFLAG:
-        if ((*flags & FI_TRANSMIT) != 0 && (*flags & FI_RECV) != 0)
-            return -FI_EINVAL;
-        *flags = ep->op_flags[(*flags & FI_TRANSMIT) != 0 ? OP_SEND : OP_RECEIVE];
-        return 0;
     case FI_SETOPSFLAG:
-        if (((*flags & FI_TRANSMIT) != 0) == ((*flags & FI_RECV) != 0))
-            return -FI_EINVAL;
-        is_send = (*flags & FI_TRANSMIT) != 0;
-        ep->op_flags[is_send ? OP_SEND : OP_RECEIVE] =
-            *flags & (is_send ? INFO_TX_FLAGS : INFO_RX_FLAGS);
-        return 0;
+        return control_flags(ep, command == FI_SETOPSFLAG, argument);
     default:
         return -FI_ENOSYS;
     }
@@ -108,7 +113,8 @@ static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 {
     bool is_selective = (flags & FI_SELECTIVE_COMPLETION) != 0;
 
-    if ((flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0 ||
+    if (cq->domain != ep->domain ||
+        (flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION)) != 0 ||
         (flags & (FI_TRANSMIT | FI_RECV)) == 0)
         return -FI_EINVAL;
     if (((flags & FI_TRANSMIT) != 0 && ep->send_queue != NULL) ||
@@ -130,7 +136,8 @@ static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)
 /* A counter of what no peer can do here counts nothing. */
 static int bind_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 {
-    if ((flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0)
+    if (cntr->domain != ep->domain ||
+        (flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)) != 0)
         return -FI_EINVAL;
     if (((flags & FI_SEND) != 0 && ep->send_counter != NULL) ||
         ((flags & FI_RECV) != 0 && ep->receive_counter != NULL))
@@ -148,7 +155,7 @@ static int bind_cntr(struct ep *ep, struct cntr *cntr, uint64_t flags)
 
 static int bind_av(struct ep *ep, struct av *av)
 {
-    if (ep->av != NULL)
+    if (ep->av != NULL || av->domain != ep->domain)
         return -FI_EINVAL;
     ep->av = av;
     list_add(&av->endpoints, &ep->of_av);
@@ -244,6 +251,26 @@ static int no_connect(struct fid_ep *ep, const void *sockaddr, const void *data,
     return -FI_ENOSYS;
 }
 
+static int no_accept(struct fid_ep *ep, const void *data, size_t size)
+{
+    (void)ep, (void)data, (void)size;
+    return -FI_ENOSYS;
+}
+
+static int no_tx_context(struct fid_ep *ep, int index, struct fi_tx_attr *attr,
+                         struct fid_ep **context_ep, void *context)
+{
+    (void)ep, (void)index, (void)attr, (void)context_ep, (void)context;
+    return -FI_ENOSYS;
+}
+
+static int no_rx_context(struct fid_ep *ep, int index, struct fi_rx_attr *attr,
+                         struct fid_ep **context_ep, void *context)
+{
+    (void)ep, (void)index, (void)attr, (void)context_ep, (void)context;
+    return -FI_ENOSYS;
+}
+
 static int no_shutdown(struct fid_ep *ep, uint64_t flags)
 {
     (void)ep, (void)flags;
@@ -287,13 +314,20 @@ static int ep_close(struct fid *fid)
 }
 
 static struct fi_ops fid_ops = {
-    .size = sizeof(struct fi_ops), .close = ep_close, .bind = ep_bind, .control = ep_control};
+    .size = sizeof(struct fi_ops),
+    .close = ep_close,
+    .bind = ep_bind,
+    .control = ep_control,
+    .ops_open = no_ops,
+};
 
 static struct fi_ops_ep ep_ops = {
     .size = sizeof(struct fi_ops_ep),
     .cancel = ep_cancel,
     .getopt = ep_getopt,
     .setopt = ep_setopt,
+    .tx_ctx = no_tx_context,
+    .rx_ctx = no_rx_context,
     .rx_size_left = size_left,
     .tx_size_left = size_left,
 };
@@ -304,6 +338,7 @@ static struct fi_ops_cm cm_ops = {
     .getname = ep_getname,
     .getpeer = no_getpeer,
     .connect = no_connect,
+    .accept = no_accept,
     .shutdown = no_shutdown,
 };
 
@@ -340,6 +375,9 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
     e->domain = container_of(domain, struct domain, fid);
     e->op_flags[OP_SEND] = info->tx_attr->op_flags;
     e->op_flags[OP_RECEIVE] = info->rx_attr->op_flags;
+    bool is_any = (info->caps & (FI_SEND | FI_RECV)) == 0;
+    e->may[OP_SEND] = is_any || (info->caps & FI_SEND) != 0;
+    e->may[OP_RECEIVE] = is_any || (info->caps & FI_RECV) != 0;
     e->is_directed = (info->caps & FI_DIRECTED_RECV) != 0;
     e->least = LEAST;
     e->options.keys = e->domain->keys;

@@ -25,6 +25,7 @@ struct ep {
     struct cntr *send_counter, *receive_counter;
     bool is_selective[2]; /* by enum op_kind: FI_SELECTIVE_COMPLETION */
     uint64_t op_flags[2]; /* by enum op_kind: of calls without flags */
+    bool may[2];          /* (c) by enum op_kind: the endpoint sends, receives */
     bool is_directed;     /* (c) receives name their senders */
     bool is_enabled;
     bool is_closing;

@@ -136,7 +136,12 @@ static int eq_close(struct fid *fid)
 }
 
 static struct fi_ops fid_ops = {
-    .size = sizeof(struct fi_ops), .close = eq_close, .bind = no_bind, .control = no_control};
+    .size = sizeof(struct fi_ops),
+    .close = eq_close,
+    .bind = no_bind,
+    .control = no_control,
+    .ops_open = no_ops,
+};
 
 static struct fi_ops_eq eq_ops = {
     .size = sizeof(struct fi_ops_eq),

@@ -280,7 +280,7 @@ static int read_addresses(struct request *r, const char *node, const char *servi
     bool is_named = node != NULL || service != NULL;
 
     if (is_named &&
-        address_resolve(is_source ? &r->source : &r->target, node, service, is_source, format) != 0)
+        address_resolve(is_source ? &r->source : &r->target, node, service, flags, format) != 0)
         return -FI_ENODATA;
     r->has_source = is_named && is_source;
     r->has_target = is_named && !is_source;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of unexpected messages. Each peer has the first of these for itself. */
+/* Bytes of unexpected messages. Each peer that the program knows has the first of these for itself.
+ * Strangers have not: they may be one, under any number of addresses. */
 enum {
     PEER_LEAST = 64 << 10,
     PEER_MOST = 64 << 20,
@@ -61,7 +62,7 @@ static uint64_t payload_bytes(const struct envelope *e)
 
 static bool has_room(const struct ep *ep, const struct peer *p, uint64_t bytes)
 {
-    if (p->held_bytes + bytes <= PEER_LEAST)
+    if (p->is_known && p->held_bytes + bytes <= PEER_LEAST)
         return true;
     return p->held_bytes + bytes <= PEER_MOST && ep->matching.held_bytes + bytes <= ALL_MOST;
 }

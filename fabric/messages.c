@@ -141,6 +141,8 @@ static ssize_t send_call(struct fid_ep *fid, const struct call *c)
 
     if (c->count > INFO_PIECES_MOST || (c->flags & ~INFO_TX_FLAGS) != 0)
         return -FI_EINVAL;
+    if (!ep->may[OP_SEND])
+        return -FI_EOPNOTSUPP;
     bytes = bytes_of(c);
     if (bytes > INFO_MESSAGE_MOST ||
         ((c->is_inject || (c->flags & FI_INJECT) != 0) && bytes > INFO_EAGER_MOST))
@@ -199,6 +201,8 @@ static ssize_t receive_call(struct fid_ep *fid, const struct call *c)
         return -FI_EINVAL;
     if ((c->flags & FI_DISCARD) != 0 && (c->flags & (FI_PEEK | FI_CLAIM)) == 0)
         return -FI_EINVAL;
+    if (!ep->may[OP_RECEIVE])
+        return -FI_EOPNOTSUPP;
     if (!ep->is_enabled)
         return -FI_EOPBADSTATE;
     domain_enter(ep->domain);

@@ -21,7 +21,12 @@ static int mr_close(struct fid *fid)
 }
 
 static struct fi_ops fid_ops = {
-    .size = sizeof(struct fi_ops), .close = mr_close, .bind = no_bind, .control = no_control};
+    .size = sizeof(struct fi_ops),
+    .close = mr_close,
+    .bind = no_bind,
+    .control = no_control,
+    .ops_open = no_ops,
+};
 
 static int mr_make(struct fid *fid, uint64_t access, uint64_t key, struct fid_mr **mr,
                    void *context)

@@ -48,7 +48,8 @@ void op_arrived(struct op *op, const struct peer *from, const struct envelope *e
     op->length = is_whole ? e->length : op->size;
     op->over = is_whole ? 0 : e->length - op->size;
     op->source = from->fi_addr;
-    op->buffer = op->iov_count > 0 ? op->iov[0].iov_base : NULL;
+    if (op->iov_count > 0)
+        op->buffer = op->iov[0].iov_base;
 }
 
 void op_count(struct ep *ep, enum op_kind kind)

@@ -358,6 +358,7 @@ void way_destroy(struct way *w)
         w->peer->ways--;
         peer_let_go(w->peer);
     }
+    zcrp_free_msg(w->answer);
     free(w->announced);
     free(w);
 }

@@ -27,6 +27,7 @@ struct way {
     struct list early;           /* sends that were copied, and end when it is up */
     struct list flying;          /* operations whose memory ZCRP has */
     struct list matched;         /* receives that have a rendezvous, and no CTS yet (bulk.c) */
+    struct zcrp_msg *answer;     /* a CTS that was not copied; NULL: there never was one */
     struct op **announced;       /* sends that wait for a CTS, by id; NULL: free */
     size_t announced_room, announced_next;
 };

@@ -202,3 +202,16 @@ TEST(send__to_an_address_that_came_back)
     }
     node_close(&other);
 }
+
+/* With FI_NUMERICHOST no name is looked up. */
+TEST(address__by_name_or_number, .rows = 2)
+{
+    struct fi_info *hints = node_hints(&(struct node_wish){0}), *info = NULL;
+    bool is_name = _i == 0;
+
+    ck_assert_int_eq(fi_getinfo(NODE_VERSION, is_name ? "localhost" : "127.0.0.1", "7000",
+                                FI_SOURCE | FI_NUMERICHOST, hints, &info),
+                     is_name ? -FI_ENODATA : 0);
+    fi_freeinfo(info);
+    fi_freeinfo(hints);
+}

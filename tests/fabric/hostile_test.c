@@ -273,3 +273,91 @@ TEST(hostile__peer, .is_random = true)
     free(in);
     free(out);
 }
+
+/* ---- one that says it is many */
+
+/* As wire.h has them; the caller's own address is made up. */
+static void greet(struct caller *c, uint8_t number)
+{
+    uint8_t greeting[32] = {'z', 'f', 'i', '1', 1, 4, 9, 0, 10, 0, 0, number};
+
+    ck_assert_int_eq(
+        zcrp_send_copy(zcrp_connection_sender(c->connection), greeting, sizeof(greeting)), ZCRP_OK);
+}
+
+enum { ENVELOPE = 32, EAGER = ZCRP_COPY_MOST - ENVELOPE };
+
+static void write_eager(uint8_t message[ZCRP_COPY_MOST])
+{
+    memset(message, 0, ZCRP_COPY_MOST);
+    message[0] = 1;
+    message[24] = EAGER & 0xff;
+    message[25] = EAGER >> 8;
+}
+
+static void call_as(struct caller *c, const char *port, uint8_t number)
+{
+    int64_t until = now_ms() + WITHIN_S * 1000;
+
+    ck_assert_int_eq(zcrp_connect(&c->connection, "127.0.0.1", port, &options, 0), ZCRP_OK);
+    while (zcrp_connection_status(c->connection) == ZCRP_ERROR_BUSY && now_ms() < until)
+        nodes_turn();
+    ck_assert_int_eq(zcrp_connection_status(c->connection), ZCRP_OK);
+    greet(c, number);
+}
+
+/* Sends as much as it may for a while; how many messages have landed? */
+static int flood(struct caller *c, int count)
+{
+    static struct zcrp_msg *out[10000];
+    int landed = 0;
+
+    for (int i = 0; i < count; i++) {
+        out[i] = zcrp_alloc_msg(ZCRP_COPY_MOST);
+        write_eager(out[i]->buffer);
+        while (zcrp_submit(zcrp_connection_sender(c->connection), out[i], ZCRP_COPY_MOST) ==
+               ZCRP_ERROR_BUSY)
+            nodes_turn();
+        if (i % 32 == 0)
+            nodes_turn();
+    }
+    for (int64_t until = now_ms() + 500; now_ms() < until;)
+        nodes_turn();
+    for (int i = 0; i < count; i++) {
+        landed += zcrp_error(out[i]) == ZCRP_OK;
+        (void)zcrp_cancel(out[i]);
+        zcrp_free_msg(out[i]);
+    }
+    return landed;
+}
+
+/* What strangers have sent is bounded, however many addresses they make up, and also when they have
+ * gone. A peer that the program knows has memory of its own. */
+TEST(hostile__strangers)
+{
+    enum { RING = 64, STRANGERS = 4, EACH = (64 << 20) / ZCRP_COPY_MOST + 2 * RING };
+    uint8_t in[SMALL];
+    struct sockaddr_in own;
+    size_t size = sizeof(own);
+    struct caller c;
+    char port[16];
+    struct pair p;
+
+    pair_open(&p, NULL);
+    OK(fi_getname(&p.b.ep->fid, &own, &size));
+    (void)snprintf(port, sizeof(port), "%d", ntohs(own.sin_port));
+    for (uint8_t i = 0; i < STRANGERS; i++) {
+        call_as(&c, port, i);
+        ck_assert_int_gt(flood(&c, EACH), EACH - 2 * RING - 200);
+        (void)zcrp_connection_close(c.connection);
+    }
+    for (uint8_t i = 0; i < 2; i++) {
+        call_as(&c, port, STRANGERS + i);
+        ck_assert_int_le(flood(&c, 2 * RING), RING);
+        (void)zcrp_connection_close(c.connection);
+    }
+    POST(fi_tinject(p.a.ep, in, SMALL, p.to_b, 1));
+    POST(fi_trecv(p.b.ep, in, SMALL, NULL, FI_ADDR_UNSPEC, 1, 0, in));
+    (void)take_of(p.b.received, in);
+    pair_close(&p);
+}

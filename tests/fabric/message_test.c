@@ -323,3 +323,20 @@ TEST(close__with_work_left)
     free(in);
     free(out);
 }
+
+/* More sends wait for their matches than answers can be under way. */
+TEST(message__many_that_are_told_of_their_match)
+{
+    enum { COUNT = 6000 };
+    struct fi_msg_tagged out = {.addr = p.to_b, .tag = 3};
+
+    for (int i = 0; i < COUNT; i++)
+        POST(fi_tsendmsg(p.a.ep, &out, FI_COMPLETION | FI_MATCH_COMPLETE));
+    take_nothing(p.b.received); /* all of them are there */
+    for (int i = 0; i < COUNT; i++)
+        POST(fi_trecv(p.b.ep, NULL, 0, NULL, FI_ADDR_UNSPEC, 3, 0, NULL));
+    for (int i = 0; i < COUNT; i++)
+        (void)take_of(p.b.received, NULL);
+    for (int i = 0; i < COUNT; i++)
+        (void)take_of(p.a.sent, NULL);
+}

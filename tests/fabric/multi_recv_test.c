@@ -147,3 +147,20 @@ TEST(buffer__for_messages_that_were_there)
     (void)take_error(p.b.received, buffer, FI_ECANCELED);
     free(buffer);
 }
+
+/* Also a message without bytes has a place in the buffer. */
+TEST(buffer__of_an_empty_message)
+{
+    uint8_t *buffer = blank(BUFFER);
+
+    post(buffer, BUFFER);
+    send_to_b(0, 1);
+    ck_assert_ptr_eq(take_of(p.b.received, buffer).buf, buffer);
+    send_to_b(SMALL, 2);
+    ck_assert_ptr_eq(take_of(p.b.received, buffer).buf, buffer);
+    send_to_b(0, 3);
+    ck_assert_ptr_eq(take_of(p.b.received, buffer).buf, buffer + SMALL);
+    OK(fi_cancel(&p.b.ep->fid, buffer));
+    (void)take_error(p.b.received, buffer, FI_ECANCELED);
+    free(buffer);
+}

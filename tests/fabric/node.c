@@ -99,6 +99,8 @@ void node_open(struct node *n, const struct node_wish *wish)
     OK(fi_getinfo(NODE_VERSION, "127.0.0.1", NULL, FI_SOURCE, hints, &n->info));
     fi_freeinfo(hints);
     n->info->tx_attr->op_flags |= wish->more_flags;
+    if (wish->version != 0)
+        n->info->fabric_attr->api_version = wish->version;
     OK(fi_fabric(n->info->fabric_attr, &n->fabric, NULL));
     OK(fi_domain(n->fabric, n->info, &n->domain, NULL));
     struct fi_av_attr attr = {.type = wish->av};

@@ -32,6 +32,7 @@ struct node_wish {
     uint64_t selective;  /* FI_SELECTIVE_COMPLETION, or 0 */
     uint64_t more_flags; /* beside that: FI_TRANSMIT_COMPLETE and the like, of sends */
     bool has_counters;
+    uint32_t version; /* of libfabric, that the program was made for; 0: this one */
 };
 
 struct node {

@@ -291,3 +291,54 @@ TEST(progress__is_automatic)
     ranks_finish(&r);
     free(in);
 }
+
+/* Before libfabric 1.5 an error's entry ended in front of err_data_size. */
+TEST(read__of_an_error_by_an_old_program)
+{
+    struct fi_cq_err_entry e = {.err_data_size = 77};
+    uint8_t in[SMALL];
+    struct pair p;
+
+    pair_open(&p, &(struct node_wish){.version = FI_VERSION(1, 4)});
+    POST(fi_recv(p.b.ep, in, SMALL, NULL, FI_ADDR_UNSPEC, in));
+    OK(fi_cancel(&p.b.ep->fid, in));
+    while (fi_cq_readerr(p.b.received, &e, 0) == -FI_EAGAIN)
+        nodes_turn();
+    ck_assert_int_eq(e.err, FI_ECANCELED);
+    ck_assert_uint_eq(e.err_data_size, 77);
+    pair_close(&p);
+}
+
+/* Takes one completion; the limit of time is the test's. */
+static void *take_one(void *cq)
+{
+    struct fi_cq_tagged_entry e;
+
+    ck_assert_int_eq(fi_cq_sread(cq, &e, 1, NULL, WITHIN_S * 1000), 1);
+    return NULL;
+}
+
+/* Each of the threads that sleep at one queue gets one of the completions that come together. */
+TEST(sread__by_several_threads)
+{
+    enum { THREADS = 8, ROUNDS = 100 };
+    uint8_t out[SMALL] = {0}, in[THREADS][SMALL];
+    pthread_t thread[THREADS];
+    struct pair p;
+
+    pair_open(&p, &(struct node_wish){.wait = FI_WAIT_FD});
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < THREADS; i++)
+            POST(fi_recv(p.b.ep, in[i], SMALL, NULL, FI_ADDR_UNSPEC, in[i]));
+        for (int i = 0; i < THREADS; i++)
+            OK(pthread_create(&thread[i], NULL, take_one, p.b.received));
+        (void)usleep(1000);
+        int64_t began = now_ms();
+        for (int i = 0; i < THREADS; i++)
+            POST(fi_inject(p.a.ep, out, SMALL, p.to_b));
+        for (int i = 0; i < THREADS; i++)
+            OK(pthread_join(thread[i], NULL));
+        ck_assert_int_lt(now_ms() - began, 10000);
+    }
+    pair_close(&p);
+}

@@ -149,3 +149,82 @@ TEST(wrong__close_in_use)
     ck_assert_int_eq(fi_close(&n.fabric->fid), -FI_EBUSY);
     node_close(&n);
 }
+
+/* libfabric calls these without a look whether the provider has them. */
+TEST(wrong__calls_that_there_are_not)
+{
+    struct node n;
+    struct fid_mr *mr;
+    struct fid_eq *eq;
+    struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
+    struct fid_ep *context;
+    void *ops;
+
+    node_open(&n, &(struct node_wish){.has_counters = true});
+    OK(fi_mr_reg(n.domain, bytes, SMALL, FI_SEND, 0, 0, 0, &mr, NULL));
+    OK(fi_eq_open(n.fabric, &attr, &eq, NULL));
+    struct fid *fids[] = {&n.ep->fid, &n.sent->fid,   &n.sends->fid,  &n.av->fid,
+                          &mr->fid,   &n.domain->fid, &n.fabric->fid, &eq->fid};
+    for (int i = 0; i < ROWS(fids); i++)
+        check_refused(fi_open_ops(fids[i], "none", 0, &ops, NULL));
+    check_refused(fi_tx_context(n.ep, 0, NULL, &context, NULL));
+    check_refused(fi_rx_context(n.ep, 0, NULL, &context, NULL));
+    check_refused(fi_accept(n.ep, NULL, 0));
+    OK(fi_close(&eq->fid));
+    OK(fi_close(&mr->fid));
+    node_close(&n);
+}
+
+/* What belongs to another domain has another mutex. */
+TEST(wrong__parts_of_another_domain)
+{
+    struct fid_ep *ep;
+    struct node n;
+
+    node_open(&n, &(struct node_wish){.has_counters = true});
+    OK(fi_endpoint(p.a.domain, p.a.info, &ep, NULL));
+    check_refused(fi_ep_bind(ep, &n.av->fid, 0));
+    check_refused(fi_ep_bind(ep, &n.sent->fid, FI_TRANSMIT));
+    check_refused(fi_ep_bind(ep, &n.sends->fid, FI_SEND));
+    OK(fi_close(&ep->fid));
+    node_close(&n);
+}
+
+/* Flags are those of sends, or those of receives. */
+TEST(wrong__flags_of_nothing)
+{
+    uint64_t flags = 0;
+
+    check_refused(fi_control(&p.a.ep->fid, FI_GETOPSFLAG, &flags));
+    flags = FI_TRANSMIT | FI_RECV;
+    check_refused(fi_control(&p.a.ep->fid, FI_GETOPSFLAG, &flags));
+    flags = FI_TRANSMIT;
+    OK(fi_control(&p.a.ep->fid, FI_GETOPSFLAG, &flags));
+}
+
+/* An endpoint that only sends needs no queue for receives, and the other way round. */
+TEST(endpoint__of_one_direction, .rows = 2)
+{
+    uint64_t caps = p.a.info->caps & ~(FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV);
+    struct fi_info *info = fi_dupinfo(p.a.info);
+    bool is_sender = _i == 0;
+    struct fid_ep *ep;
+
+    info->caps = caps | (is_sender ? FI_SEND : FI_RECV);
+    OK(fi_endpoint(p.a.domain, info, &ep, NULL));
+    OK(fi_ep_bind(ep, &p.a.av->fid, 0));
+    check_refused(fi_enable(ep));
+    OK(fi_ep_bind(ep, &p.a.sent->fid, is_sender ? FI_TRANSMIT : FI_RECV));
+    OK(fi_enable(ep));
+    if (is_sender) {
+        check_refused(fi_recv(ep, bytes, SMALL, NULL, FI_ADDR_UNSPEC, NULL));
+        POST(fi_recv(p.b.ep, bytes, SMALL, NULL, FI_ADDR_UNSPEC, bytes));
+        POST(fi_send(ep, bytes, SMALL, NULL, p.to_b, bytes));
+        (void)take_of(p.a.sent, bytes);
+        (void)take_of(p.b.received, bytes);
+    } else {
+        check_refused(fi_send(ep, bytes, SMALL, NULL, p.to_b, NULL));
+    }
+    OK(fi_close(&ep->fid));
+    fi_freeinfo(info);
+}
