@@ -46,14 +46,28 @@ static struct caller *take(struct caller **list)
 }
 
 /* Without the mutex, because each may take a second. */
-static void turn_away(struct caller *callers)
+static void *turn_away(void *callers)
 {
-    struct caller *c;
+    struct caller *all = callers, *c;
 
-    while ((c = take(&callers)) != NULL) {
+    while ((c = take(&all)) != NULL) {
         (void)zcrp_connection_close(c->connection);
         free(c);
     }
+    return NULL;
+}
+
+/* NCCL's thread does not wait for callers that it does not know, of which anybody can send many. */
+static void turn_away_meanwhile(struct caller *strangers)
+{
+    pthread_t thread;
+
+    if (strangers == NULL)
+        return;
+    if (pthread_create(&thread, NULL, turn_away, strangers) == 0)
+        (void)pthread_detach(thread);
+    else
+        (void)turn_away(strangers);
 }
 
 /* ---- opening ---- */
@@ -158,7 +172,7 @@ int listen_accept(void *listener, void **receiver)
     struct caller *strangers = sort_callers(l->device);
     struct caller *c = take(&l->callers);
     (void)pthread_mutex_unlock(&mutex);
-    turn_away(strangers);
+    turn_away_meanwhile(strangers);
     if (c != NULL) {
         struct zcrp_connection *connection = c->connection;
         free(c);
@@ -198,8 +212,8 @@ int listen_close(void *listener)
     }
     (void)pthread_mutex_unlock(&mutex);
     (void)zcrp_listener_close(unused);
-    turn_away(others);
-    turn_away(l->callers);
+    turn_away_meanwhile(others);
+    (void)turn_away(l->callers);
     free(l);
     return NET_OK;
 }

@@ -1,5 +1,6 @@
 /* Ranks that end in the middle: each request of the other rank ends with an error, and no call
  * hangs. */
+#include "../../nccl/handle.h"
 #include "ranks.h"
 
 #include <signal.h>
@@ -213,5 +214,47 @@ TEST(ending__listen_closes)
     ck_assert_int_eq(send_on(&r.driver, sender), NET_REMOTE_ERROR);
     ranks_give(r.bootstrap, "", 1);
     (void)driver_endings(&r.driver).close_sender(sender);
+    ranks_finish(&r);
+}
+
+/* ---- strangers ---- */
+
+enum { STRANGERS = 6 };
+
+/* Calls with tickets that nobody has given, and answers nothing more. */
+static void call_wrongly(const struct driver *d, int bootstrap)
+{
+    uint8_t bytes[NET_HANDLE_BYTES];
+    struct handle h;
+    void *sender;
+
+    ranks_get(bootstrap, bytes, sizeof(bytes));
+    must(handle_read(&h, bytes));
+    h.ticket[0] ^= 1;
+    for (int i = 0; i < STRANGERS; i++) {
+        handle_write(&h, bytes);
+        must(driver_connect_fully(d, bytes, &sender) == NET_OK);
+    }
+    (void)usleep(200000); /* the hellos arrive */
+    (void)raise(SIGSTOP);
+}
+
+/* An accept does not wait until each of them answers a close. */
+TEST(ending__strangers_that_do_not_answer)
+{
+    uint8_t handle[NET_HANDLE_BYTES];
+    void *listener, *receiver;
+
+    ranks_choose(false);
+    struct ranks r = ranks_start(VERSION, call_wrongly);
+    ck_assert_int_eq(driver_listen(&r.driver, handle, &listener), NET_OK);
+    ranks_give(r.bootstrap, handle, sizeof(handle));
+    ck_assert_int_eq(waitpid(r.child, NULL, WUNTRACED), r.child);
+    time_t began = time(NULL);
+    ck_assert_int_eq(driver_accept(&r.driver, listener, &receiver), NET_OK);
+    ck_assert_ptr_null(receiver);
+    ck_assert_int_eq(driver_endings(&r.driver).close_listener(listener), NET_OK);
+    ck_assert_int_le(time(NULL) - began, 3);
+    ck_assert_int_eq(kill(r.child, SIGCONT), 0);
     ranks_finish(&r);
 }
