@@ -72,7 +72,7 @@ OUT := build/$(VARIANT)
 # `make install` takes over what the last build was made with, whoever calls it and in whatever environment, so that
 # it installs what was built. If it is given one of these variables with another value, it begins anew.
 CHOSEN := AR CC CFLAGS CPPFLAGS KEYS LD LDFLAGS OBJCOPY PEERS PKG_CONFIG WERROR
-FOUND := ARGP GNUTLS IPSEC_MB ISAL LTO MODULES SODIUM WIDE XXHASH
+FOUND := ARGP GNUTLS HAS_FABRIC IPSEC_MB ISAL LTO MODULES SODIUM WIDE XXHASH
 hash := \#
 define newline
 

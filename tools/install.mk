@@ -60,14 +60,15 @@ install: all install-lib
 	$(INSTALL) -d $(to_bin)
 	$(if $(PROGRAMS)$(SCRIPTS),$(INSTALL) -m 755 $(PROGRAMS) $(SCRIPTS) $(to_bin)/)
 	$(if $(NCCL),$(INSTALL) -m 755 $(NCCL) $(to_lib)/)
+	$(if $(HAS_FABRIC),$(INSTALL) -D -m 755 $(PROVIDER) $(to_lib)/libfabric/$(notdir $(PROVIDER)))
 	$(foreach c,$(completions),$(INSTALL) -D -m 644 tools/completion/zcrp.bash $c &&) :
 	$(foreach m,$(MANUALS),$(INSTALL) -D -m 644 $m $(call manual,$m) &&) :
 
 uninstall:
-	rm -f $(to_include)/zcrp.h $(to_include)/zcrp.hpp $(to_lib)/cmake/zcrp/zcrp-config*.cmake $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* $(to_lib)/pkgconfig/zcrp.pc $(to_lib)/libnccl-net-zcrp.so \
+	rm -f $(to_include)/zcrp.h $(to_include)/zcrp.hpp $(to_lib)/cmake/zcrp/zcrp-config*.cmake $(to_lib)/libzcrp.a $(to_lib)/libzcrp.so* $(to_lib)/pkgconfig/zcrp.pc $(to_lib)/libnccl-net-zcrp.so $(to_lib)/libfabric/libzcrp-fi.so \
 		$(patsubst $(PRODUCTS)/%,$(to_bin)/%,$(PROGRAMS) $(SCRIPTS)) \
 		$(completions) $(foreach m,$(MANUALS) $(API_MANUALS),$(call manual,$m)) $(functions:%=$(to_man3)/%.3)
-	@for folder in cmake/zcrp cmake pkgconfig; do rmdir $(to_lib)/$$folder 2>/dev/null || :; done
+	@for folder in cmake/zcrp cmake pkgconfig libfabric; do rmdir $(to_lib)/$$folder 2>/dev/null || :; done
 
 # ---- packages of Debian, of the last commit (debian/), or of the tree where that is all there is
 
