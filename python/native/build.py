@@ -28,17 +28,11 @@ def rows(header, macro):
     return re.findall(r"^\s*X\((\w+),", table, re.M)
 
 
-def counters(header, struct):
-    """The fields of a struct that has only counters."""
+def fields(header, struct):
+    """The fields of a struct that are numbers, texts, or structs of the library."""
     body = re.search(rf"^struct {struct} \{{(.*?)^\}};", header, re.M | re.S).group(1)
-    return re.findall(r"^\s*(uint64_t \w+;)", body, re.M)
-
-
-def option_fields(header):
-    """The fields of struct zcrp_options that are numbers, keys, and texts."""
-    body = re.search(r"^struct zcrp_options \{(.*?)^\};", header, re.M | re.S).group(1)
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-    return re.findall(r"^\s*((?:u?int(?:32|64)_t |int |struct zcrp_keys \*|const char \*)\w+;)", body, re.M)
+    return re.findall(r"^\s*((?:u?int(?:32|64)_t |int |struct zcrp_\w+ \*?|const char \*)\w+;)", body, re.M)
 
 
 def key_functions(header):
@@ -66,8 +60,8 @@ def declarations():
     return "\n".join([
         *(f"#define {name} ..." for name in ["ZCRP_OK", "ZCRP_ERROR_COUNT", *names]),
         "struct zcrp_stats {", *(f"uint64_t {name};" for name in rows(header, "ZCRP_STATS")), "...; };",
-        "struct zcrp_listener_stats {", *counters(header, "zcrp_listener_stats"), "...; };",
-        "struct zcrp_options {", *option_fields(header), "...; };",
+        *(line for struct in ("zcrp_listener_stats", "zcrp_atm_faults", "zcrp_aal5", "zcrp_options")
+          for line in (f"struct {struct} {{", *fields(header, struct), "...; };")),
         "struct iovec { void *iov_base; size_t iov_len; };",
         "struct zcrp_keys;", *key_functions(header),
         'extern "Python" size_t look_up_key(void *context, const char *identity, uint8_t *key, size_t size);',

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -319,6 +320,28 @@ int door_alloc(struct door *door, uint64_t size, struct zcrp_msg **message, void
     return door_leave(door, ZCRP_OK);
 }
 
+/* Within a call the connection has not freed the message. */
+int door_first_end(struct door *door, uint32_t index, int64_t timeout_ns, uint64_t *length)
+{
+    if (!door_enter(door))
+        return ZCRP_ERROR_CLOSED;
+    struct zcrp_msg *message = zcrp_connection_first(door->connection, index);
+    int code = message != NULL ? zcrp_wait_for(message, timeout_ns) : ZCRP_ERROR_ARGUMENT;
+    *length = code == ZCRP_OK || code == ZCRP_ERROR_TOO_LARGE ? message->length : 0;
+    return door_leave(door, code);
+}
+
+int door_first_copy(struct door *door, uint32_t index, void *buffer, uint64_t length)
+{
+    if (!door_enter(door))
+        return ZCRP_ERROR_CLOSED;
+    const struct zcrp_msg *message = zcrp_connection_first(door->connection, index);
+    bool is_it = message != NULL && zcrp_error(message) == ZCRP_OK && message->length == length;
+    if (is_it)
+        memcpy(buffer, message->buffer, (size_t)length);
+    return door_leave(door, is_it ? ZCRP_OK : ZCRP_ERROR_ARGUMENT);
+}
+
 int door_listener_port(struct door *door)
 {
     if (!door_enter(door))
@@ -353,28 +376,40 @@ struct door_post *door_post_new(int count)
     return post;
 }
 
+/* One that was BUSY has ended meanwhile, and zcrp_cancel says IDLE. */
+int door_post_cancel(struct door_post *post, bool *has_cancelled)
+{
+    for (int i = post->count; i-- > 0;) {
+        int code = zcrp_cancel(post->messages[i]);
+        post->is_late = post->is_late || code == ZCRP_ERROR_BUSY;
+        if (code == ZCRP_ERROR_BUSY)
+            return code;
+        if (code == ZCRP_OK ||
+            (post->is_late && zcrp_error(post->messages[i]) == ZCRP_ERROR_CANCELLED))
+            *has_cancelled = true;
+    }
+    post->is_late = false;
+    return ZCRP_OK;
+}
+
+static void cancel_all(struct door_post *post)
+{
+    bool has_cancelled = false;
+
+    while (door_post_cancel(post, &has_cancelled) == ZCRP_ERROR_BUSY)
+        ;
+}
+
 void door_post_free(struct door_post *post)
 {
     if (post == NULL)
         return;
-    (void)door_post_cancel(post);
+    cancel_all(post);
     door_lock_posts();
     for (int i = 0; i < post->count; i++)
         zcrp_free_msg(post->messages[i]);
     free(post);
     door_unlock_posts();
-}
-
-int door_post_cancel(struct door_post *post)
-{
-    int cancelled = 0, code;
-
-    for (int i = post->count; i-- > 0;) {
-        while ((code = zcrp_cancel(post->messages[i])) == ZCRP_ERROR_BUSY)
-            ; /* the peer may write to it still */
-        cancelled += code == ZCRP_OK;
-    }
-    return cancelled;
 }
 
 /* Within a call. */
@@ -390,7 +425,7 @@ static int submit_all(struct zcrp_entity *entity, struct door_post *post, void *
             code = zcrp_submit(entity, post->messages[i], sizes[i]);
     }
     if (code != ZCRP_OK)
-        (void)door_post_cancel(post);
+        cancel_all(post);
     return code;
 }
 

@@ -54,6 +54,11 @@ int door_expect(struct door *door, uint64_t *size, int64_t timeout_ns);
 int door_send_copy(struct door *door, const void *bytes, uint64_t size);
 int door_stats(struct door *door, int half, struct zcrp_stats *stats);
 
+/* Waits for the end of zcrp_connection_first, as zcrp_wait_for, and says its length. The copy is
+ * for one that has ended well with this length. ZCRP_ERROR_ARGUMENT: there is no such message. */
+int door_first_end(struct door *door, uint32_t index, int64_t timeout_ns, uint64_t *length);
+int door_first_copy(struct door *door, uint32_t index, void *buffer, uint64_t length);
+
 /* As zcrp_connection_alloc_msg: *message has the memory, which outlives the door, and is given to
  * zcrp_free_msg. It is not submitted itself. ZCRP_OK or ZCRP_ERROR_CLOSED, _MEMORY. */
 int door_alloc(struct door *door, uint64_t size, struct zcrp_msg **message, void **memory);
@@ -120,9 +125,9 @@ uint64_t door_post_length(const struct door_post *post, int index);
 /* The first code that is not ZCRP_OK, and all lengths. */
 int door_post_result(const struct door_post *post, uint64_t lengths[]);
 
-/* Takes back what is in flight. The number of messages that had not ended. None is in flight when
- * this returns. */
-int door_post_cancel(struct door_post *post);
+/* Cancels what is in flight. ZCRP_OK: nothing is, and *has_cancelled is true if a message had not
+ * ended, else as it was. ZCRP_ERROR_BUSY: the peer may still write to a message; call again. */
+int door_post_cancel(struct door_post *post, bool *has_cancelled);
 
 /* As zcrp_wait_any over the messages of several posts that have not ended: ZCRP_OK if any has. */
 int door_wait_any(struct door_post *const posts[], int count, int64_t timeout_ns);
@@ -132,7 +137,8 @@ int door_wait_any(struct door_post *const posts[], int count, int64_t timeout_ns
 /* What a queue tells: a completion of zcrp.h. */
 struct door_completion {
     int kind;        /* as in zcrp.h; ZCRP_MESSAGE_ENDED: a post has wholly ended */
-    int code;        /* of a connection that has ended */
+    int code;        /* of a connection that has ended, or of a first message */
+    bool is_first;   /* a message of zcrp_connection_first has ended: it has no post */
     uint64_t member; /* whose it is: as it was added */
     uint64_t post;   /* the id of the post; 0: of one that nobody asks for */
 };

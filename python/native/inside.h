@@ -21,9 +21,10 @@ struct door {
 };
 
 struct door_post {
-    uint64_t id;      /* the caller's */
-    int count;        /* of messages */
-    _Atomic int left; /* of them, that no queue has told of */
+    uint64_t id;          /* the caller's */
+    int count;            /* of messages */
+    _Atomic int left;     /* of them, that no queue has told of */
+    _Atomic bool is_late; /* a message was BUSY when it was cancelled, and has not ended since */
     struct zcrp_msg *messages[];
 };
 

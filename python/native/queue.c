@@ -25,25 +25,34 @@ struct door_queue {
 
 static pthread_rwlock_t posts = PTHREAD_RWLOCK_INITIALIZER;
 
-void door_lock_posts(void)
-{
-    (void)pthread_rwlock_wrlock(&posts);
-}
-
-void door_unlock_posts(void)
-{
-    (void)pthread_rwlock_unlock(&posts);
-}
-
 /* In a child nobody has it. */
 static void on_fork(void)
 {
     (void)pthread_rwlock_init(&posts, NULL);
 }
 
-static void watch_forks(void)
+static void register_on_fork(void)
 {
     (void)pthread_atfork(NULL, NULL, on_fork);
+}
+
+/* Before the lock is taken for the first time. */
+static void watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, register_on_fork);
+}
+
+void door_lock_posts(void)
+{
+    watch_forks();
+    (void)pthread_rwlock_wrlock(&posts);
+}
+
+void door_unlock_posts(void)
+{
+    (void)pthread_rwlock_unlock(&posts);
 }
 
 /* ---- calls and closing */
@@ -65,12 +74,11 @@ static int leave(struct door_queue *queue, int code)
 
 int door_queue_open(struct door_queue **result)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct door_queue *queue = malloc(sizeof(*queue));
 
     if (queue == NULL)
         return ZCRP_ERROR_MEMORY;
-    (void)pthread_once(&once, watch_forks);
+    watch_forks();
     *queue = (struct door_queue){.process = getpid()};
     int code = zcrp_queue_open(&queue->queue);
     if (code != ZCRP_OK) {
@@ -168,6 +176,7 @@ static bool tell(struct door_completion *as, const struct zcrp_completion *c)
         return false;
     *as = (struct door_completion){.kind = c->kind,
                                    .code = c->code,
+                                   .is_first = c->message != NULL && post == NULL,
                                    .member = (uint64_t)(uintptr_t)c->context,
                                    .post = post != NULL ? post->id : 0};
     return true;

@@ -5,6 +5,7 @@ import os
 import socket
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -390,6 +391,72 @@ async def test_a_connect_that_is_cancelled_while_the_resolver_works():
                     break
                 await asyncio.sleep(0.001)
             assert opened[0].was_closed
+
+
+@awaited
+async def test_a_cancelled_connect_keeps_its_keys():
+    """They are the library's to read as long as the thread that resolves the name works."""
+    try:
+        keys = zcrp.Keys.psk("laboratory", bytes(range(32)))
+    except zcrp.NoKeysError as error:
+        pytest.skip(str(error))
+    known, is_there, is_cancelled, connect = weakref.ref(keys), [], threading.Event(), _door.connect
+
+    def late(*arguments):
+        assert is_cancelled.wait(LONG)
+        gc.collect()
+        is_there.append(known() is not None)
+        return connect(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_door, "connect", late)
+        connecting = asyncio.ensure_future(zcrp.asyncio.connect(HOST, 9, zcrp.Options(keys=keys)))
+        del keys
+        await asyncio.sleep(0.01)
+        connecting.cancel()
+        await asyncio.wait({connecting})
+        del connecting
+        is_cancelled.set()
+        while not is_there or _door._open:
+            await asyncio.sleep(0.001)
+    assert is_there == [True]
+
+
+@awaited
+async def test_close_by_several_tasks():
+    """Each of them ends, also if another one is cancelled."""
+    async with await zcrp.asyncio.listen(HOST) as listener:
+        one, other = await meet_at(listener)
+        sent = one.send(b"received late")
+        closing = [asyncio.ensure_future(one.close()) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        assert await other.receive() == b"received late"
+        assert await asyncio.wait_for(asyncio.gather(*closing), LONG) == [True] * 3
+        await sent
+        await asyncio.wait_for(asyncio.gather(other.close(), other.close()), LONG)
+        one, other = await meet_at(listener)
+        sent = one.send(b"nobody receives")
+        first, second = (asyncio.ensure_future(one.close()) for _ in range(2))
+        await asyncio.sleep(0.05)
+        second.cancel()
+        await asyncio.wait_for(asyncio.gather(first, other.close()), LONG)
+        assert isinstance(sent.exception(), zcrp.Error)
+        await asyncio.wait_for(asyncio.gather(listener.close(), listener.close()), LONG)
+
+
+@awaited
+async def test_first_messages():
+    async with await zcrp.asyncio.listen(HOST, options=zcrp.Options(first_messages=2)) as listener:
+        there, here = await meet_at(listener)
+        waiting = [asyncio.ensure_future(here.receive_first(i)) for i in range(2)]
+        await there.send(b"first")
+        assert await waiting[0] == b"first" and await here.receive_first() == b"first"
+        with pytest.raises(IndexError):
+            await here.receive_first(2)
+        await here.close()
+        with pytest.raises(zcrp.ClosedError):
+            await waiting[1]
+        await there.close()
 
 
 @awaited

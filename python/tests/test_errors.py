@@ -75,7 +75,8 @@ def test_they_are_pythons_own_too():
                        (zcrp.CutOffError, ConnectionResetError), (zcrp.EndOfStreamError, EOFError),
                        (zcrp.EndOfStreamError, zcrp.PeerClosedError), (zcrp.AddressError, ValueError),
                        (zcrp.AddressError, OSError), (zcrp.OutOfMemoryError, MemoryError),
-                       (zcrp.IdleTimeoutError, ConnectionError), (zcrp.AuthenticationError, ConnectionRefusedError)):
+                       (zcrp.IdleTimeoutError, ConnectionError), (zcrp.AuthenticationError, ConnectionRefusedError),
+                       (zcrp.NoSharedMemoryError, ConnectionError)):
         assert issubclass(kind, base) and issubclass(kind, zcrp.Error)
 
 
@@ -120,6 +121,10 @@ def test_version():
     (lambda one: zcrp.Options(messages=5.0), "the option messages is a whole number, not float"),
     (lambda one: zcrp.Options(idle_timeout="5"), "the option idle_timeout is a number of seconds, not str"),
     (lambda one: zcrp.Options(gro="no"), "the option gro is a bool, not str"),
+    (lambda one: zcrp.Options(allow_ptrace=1), "the option allow_ptrace is a bool, not int"),
+    (lambda one: zcrp.Options(aal5={"vci": 40}), "the option aal5 is zcrp.Aal5, not dict"),
+    (lambda one: zcrp.Aal5(vci="40"), "the option aal5.vci is a whole number, not str"),
+    (lambda one: one.receive_first("0"), "an index is a whole number, not str"),
     (lambda one: zcrp.Options(stats_directory=5), "not int"),
     (lambda one: zcrp.Options(mesages=5), "mesages")])
 def test_types_are_checked(pair, call, text):
@@ -298,7 +303,7 @@ def test_accept_in_time():
 @pytest.mark.parametrize("options, text", [
     ({"messages": -1}, "messages"), ({"messages": 1 << 40}, "messages"), ({"idle_timeout": -1}, "idle_timeout"),
     ({"congestion": "vegas"}, "congestion"), ({"channel": "pigeon"}, "channel"), ({"linger": float("nan")}, "linger"),
-    ({"window_bytes": -5}, "window_bytes"), ({"connect_timeout": float("inf")}, "connect_timeout")])
+    ({"window_bytes": -5}, "window_bytes"), ({"connect_timeout": -float("inf")}, "connect_timeout")])
 def test_options_that_cannot_be(options, text):
     with pytest.raises(ValueError, match=text):
         zcrp.listen(HOST, options=zcrp.Options(**options))
@@ -315,6 +320,7 @@ def test_options_out_of_range():
     ({"backlog": (1 << 20) + 1}, "backlog"), ({"mapped_bytes": -1}, "mapped_bytes"),
     ({"idle_timeout": -0.5}, "idle_timeout"), ({"progress_timeout": -0.5}, "progress_timeout"),
     ({"linger": float("nan")}, "linger"), ({"connect_timeout": 1e10}, "connect_timeout"),
+    ({"first_messages": 257}, "first_messages cannot be 257: it is 1 to 256"), ({"first_bytes": 0}, "first_bytes"),
     ({"congestion": "vegas"}, "the option congestion cannot be 'vegas': it is one of bbr, cubic, reno, none"),
     ({"channel": "pigeon"}, "the option channel cannot be 'pigeon'"), ({"channel": 5}, "channel")])
 def test_options_are_checked_when_they_are_made(options, text):
@@ -340,6 +346,66 @@ def test_ranges_are_the_librarys(name):
         if code == 0:
             lib.door_free(door[0])
         assert (code == 0) == is_good, value
+
+
+@pytest.mark.parametrize("name", options_of._RANGES_OF_AAL5)
+def test_ranges_of_aal5_are_the_librarys(name):
+    least, most = options_of._RANGES_OF_AAL5[name]
+    for value, is_good in ((least, True), (most, True), (least - 1, False), (most + 1, False)):
+        native = zcrp.Options(channel="aal5", aal5=zcrp.Aal5(vci=100, vci_control=200))._native()
+        door = ffi.new("struct door **")
+        try:
+            setattr(native.aal5 if hasattr(native.aal5, name) else native.aal5.faults, name, value)
+        except OverflowError:
+            assert not is_good
+            continue
+        code = lib.door_listen(door, HOST.encode(), b"0", native) if value != 0 else 0
+        if door[0]:
+            lib.door_free(door[0])
+        assert (code == 0) == is_good, value
+        try:
+            assert zcrp.Aal5(**{name: value}) and is_good
+        except zcrp.ArgumentError as error:
+            assert not is_good and f"the option aal5.{name} cannot be {value}: it is {least} to {most}" == str(error)
+
+
+def test_options_are_the_librarys():
+    """Each field that zcrp.h has, but functions, and each flag."""
+    fields = {name for name, _ in ffi.typeof("struct zcrp_options").fields} - {"flags"}
+    options = {field.name for field in dataclasses.fields(zcrp.Options)}
+    assert {options_of._TIMES.get(name, name) for name in options - set(options_of._FLAGS)} == fields
+    flags = {getattr(lib, name) for name in dir(lib) if re.match("ZCRP_(NO|ALLOW|ENVIRONMENT)_", name)}
+    assert {flag for flag, _ in options_of._FLAGS.values()} == flags and zcrp.Options()._native().flags == 0
+    for name, (flag, value) in options_of._FLAGS.items():
+        assert zcrp.Options(**{name: value})._native().flags == flag
+    fields = [name for kind in ("zcrp_aal5", "zcrp_atm_faults") for name, _ in ffi.typeof(f"struct {kind}").fields]
+    assert [field.name for field in dataclasses.fields(zcrp.Aal5)] == [name for name in fields if name != "faults"]
+
+
+def test_a_circuit_and_its_faults():
+    """They are not the defaults: a peer that names other circuits finds nobody."""
+    circuit = zcrp.Aal5(vpi=1, vci=40, vci_control=50, mtu=1500, loss=2000, seed=7)
+    native = zcrp.Options(aal5=circuit)._native().aal5
+    assert (native.vpi, native.vci, native.vci_control, native.mtu, native.faults.loss, native.faults.seed) == (
+        1, 40, 50, 1500, 2000, 7)
+    one, other = meet(zcrp.Options(channel="aal5", aal5=circuit))
+    with one, other:
+        posted = other.post_receive(bytearray(1 << 20))
+        one.send(bytes(1 << 20), LONG)
+        assert posted.wait(LONG) == 1 << 20
+        assert one.statistics().sender["cells_lost"] + other.statistics().receiver["cells_lost"] > 0
+    with zcrp.listen(HOST, options=zcrp.Options(channel="aal5", aal5=circuit)) as listener:
+        with pytest.raises(ConnectionError):
+            zcrp.connect(HOST, listener.port, zcrp.Options(channel="aal5", connect_timeout=0.5))
+
+
+def test_no_limit():
+    native = zcrp.Options(idle_timeout=float("inf"), keepalive=options_of._MOST)._native()
+    assert native.silence_ns == (1 << 63) - 1 and native.keepalive_ns < native.silence_ns
+    one, other = meet(zcrp.Options(idle_timeout=float("inf"), progress_timeout=float("inf")))
+    with one, other:
+        sent = one.post_send(b"x")
+        assert other.receive(LONG) == b"x" and sent.wait(LONG) == 1
 
 
 def test_options_that_can_be():

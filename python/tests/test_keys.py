@@ -11,7 +11,7 @@ import pytest
 
 import zcrp
 import zcrp.asyncio
-from conftest import HOST, LONG, in_thread
+from conftest import HOST, LONG, in_thread, run_program
 
 KEY = bytes(range(32))
 
@@ -69,6 +69,41 @@ def test_others_are_refused(wrong):
         while listener.statistics().refused < shown:
             time.sleep(0.01)
         assert listener.statistics() == zcrp.ListenerStatistics(admitted=0, dropped=0, connections=0, refused=shown)
+
+
+def test_keys_in_use_are_not_changed(tmp_path):
+    """Handshakes read them in other threads: a second log would close the first one under them."""
+    keys = zcrp.Keys.psk("laboratory", KEY)
+    keys.log(tmp_path / "log")
+    with zcrp.listen(HOST, options=options(keys)):
+        for change in (lambda: keys.log(tmp_path / "other"), lambda: keys.add_psk("two", KEY),
+                       lambda: keys.set_lookup(lambda name: None), lambda: keys.pin("0" * 64)):
+            with pytest.raises(zcrp.BusyError, match="the keys are in use"):
+                change()
+    assert os.listdir(tmp_path) == ["log"]
+
+
+def test_keys_of_the_environment(tmp_path):
+    """Of a program that asks for them."""
+    file = tmp_path / "key"
+    file.write_text("laboratory:" + KEY.hex() + "\n", encoding="ascii")
+    file.chmod(0o600)
+    with zcrp.listen(HOST, options=options(zcrp.Keys.read(file))) as listener:
+        printed = []
+        thread = in_thread(lambda: printed.append(run_program("""
+            import sys, zcrp
+            with zcrp.connect("127.0.0.1", sys.argv[1], zcrp.Options(environment_keys=True)) as connection:
+                print(connection.identity())
+            try:
+                zcrp.connect("127.0.0.1", sys.argv[1])
+            except zcrp.AuthenticationError:
+                print("refused")
+            """, str(listener.port), env={**os.environ, "ZCRP_KEYS": str(file)})))
+        with listener.accept(LONG) as one:
+            with pytest.raises(zcrp.EndOfStreamError):
+                one.receive(LONG)
+        thread.join()
+    assert printed == ["laboratory\nrefused\n"]
 
 
 def test_refused_are_counted_awaited():

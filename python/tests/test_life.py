@@ -324,6 +324,38 @@ def test_fork_while_another_thread_waits(pair):
     thread.join()
 
 
+def test_fork_while_another_thread_frees_messages():
+    """The child frees messages, too: no lock that nobody will open is in its way."""
+    run_program("""
+        import os, threading, time, warnings
+        from zcrp._zcrp import lib
+        warnings.simplefilter("ignore", DeprecationWarning)
+        is_over = threading.Event()
+
+        def work():
+            while not is_over.is_set():
+                lib.door_post_free(lib.door_post_new(2000))
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for _ in range(30):
+            child = os.fork()
+            if child == 0:
+                lib.door_post_free(lib.door_post_new(1))
+                os._exit(0)
+            deadline = time.monotonic() + 10
+            while os.waitpid(child, os.WNOHANG) == (0, 0):
+                if time.monotonic() > deadline:
+                    os.kill(child, 9)
+                    os._exit(1)
+                time.sleep(0.001)
+        is_over.set()
+        for thread in threads:
+            thread.join()
+        """)
+
+
 # ---- the end of the interpreter
 
 PEER = """
@@ -429,6 +461,29 @@ def test_signal_takes_back(pair):
     interrupted(lambda: one.receive_into(room))
     room.append(1)
     assert not one._handle.held[0]
+
+
+def test_signal_ends_a_cancel(pair, monkeypatch):
+    """That waits for a peer, which is stopped amid a copy to the buffer: it stays held."""
+    one, _ = pair
+    room = bytearray(4)
+    posted = one.post_receive(room)
+
+    class Stopped:
+        def door_post_cancel(self, post, has_cancelled):
+            time.sleep(0.001)
+            return _door.BUSY
+
+        def __getattr__(self, name):
+            return getattr(zcrp._zcrp.lib, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_door, "lib", Stopped())
+        assert interrupted(posted.cancel) < 2
+    with pytest.raises(BufferError):
+        room.append(1)
+    assert posted.cancel()
+    room.append(1)
 
 
 def test_signal_ends_a_close():

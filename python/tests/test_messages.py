@@ -156,7 +156,90 @@ def test_without_end_is_without_limit(pair):
     one, other = pair
     sent = one.post_send(b"x")
     assert other.receive(float("inf")) == b"x"
-    assert sent.wait(1e30) == 1
+    assert sent.wait(1e30) == sent.wait(1e300) == 1
+
+
+def test_a_signal_at_any_instruction_of_a_receive(pair):
+    """Also at the one behind the lock that gives it its turn: others have theirs nevertheless."""
+    one, other = pair
+    turn, struck = other._receiving, []
+
+    class Struck:
+        """A lock that a signal's exception follows, once."""
+        def acquire(self, *arguments, **named):
+            turn.acquire(*arguments, **named)
+            if not struck:
+                struck.append(True)
+                raise KeyboardInterrupt
+            return True
+
+        def __getattr__(self, name):
+            return getattr(turn, name)
+
+    other._receiving = Struck()
+    with pytest.raises(KeyboardInterrupt):
+        other.receive()
+    sent, found = one.post_send(b"whole"), []
+    in_thread(lambda: found.append(other.receive(LONG))).join()
+    assert found == [b"whole"] and sent.wait(LONG) == 5
+
+
+@pytest.fixture
+def with_first():
+    """A listener with two first buffers, and a caller."""
+    with zcrp.listen(HOST, options=zcrp.Options(first_messages=2, first_bytes=8)) as listener:
+        with zcrp.connect(HOST, listener.port) as there, listener.accept(LONG) as here:
+            yield here, there
+
+
+def test_first_messages(with_first):
+    """They land before the program has posted anything, and what it posts is for the next ones."""
+    here, there = with_first
+    sent = there.post_send_batch([b"first", b"", b"third"])
+    assert here.receive_first(timeout=LONG) == b"first" and here.receive_first(1, LONG) == b""
+    assert here.receive_first() == b"first"  # again
+    room = bytearray(8)
+    assert here.receive_into(room, LONG) == 5 and room[:5] == b"third"
+    assert sent.wait(LONG) == [5, 0, 5]
+    for end, index in ((here, 2), (here, 1 << 70), (there, 0)):
+        with pytest.raises(IndexError, match=f"no first message {index}"):
+            end.receive_first(index)
+    with pytest.raises(ValueError, match="an index cannot be -1"):
+        here.receive_first(-1)
+    here.close()
+    with pytest.raises(zcrp.ClosedError):
+        here.receive_first()
+
+
+def test_first_messages_that_fail(with_first):
+    here, there = with_first
+    with pytest.raises(zcrp.CallTimeoutError):
+        here.receive_first(0, 0.01)
+    with pytest.raises(zcrp.TooLargeError):
+        there.send(b"123456789", LONG)
+    with pytest.raises(zcrp.TooLargeError) as failure:
+        here.receive_first(0, LONG)
+    assert failure.value.size == 9
+    thread = in_thread(there.close)
+    with pytest.raises(zcrp.EndOfStreamError):
+        here.receive_first(1, LONG)
+    thread.join()
+
+
+def test_close_ends_the_wait_for_a_first_message(with_first):
+    here, _ = with_first
+    ended = []
+
+    def wait():
+        with pytest.raises(zcrp.ClosedError):
+            here.receive_first()
+        ended.append(True)
+
+    thread = in_thread(wait)
+    time.sleep(0.1)
+    here.close()
+    thread.join()
+    assert ended
 
 
 def test_cancel(pair):

@@ -127,6 +127,22 @@ def test_offer(queue, pair):
     sent.wait()
 
 
+def test_first_message(queue):
+    """It is told without a message, which the connection has."""
+    with zcrp.listen(HOST, options=zcrp.Options(first_messages=2)) as listener:
+        with zcrp.connect(HOST, listener.port) as there, listener.accept(LONG) as here:
+            queue.add(here, "here")
+            there.send(b"at once")
+            while (told := take(queue)).what is not Happened.MESSAGE_ENDED:
+                pass
+            assert told == (Happened.MESSAGE_ENDED, here, "here", None, None)
+            assert here.receive_first(timeout=0) == b"at once"
+            in_thread(there.close)
+            while (told := take(queue)).what is not Happened.MESSAGE_ENDED:
+                pass
+            assert told.message is None and isinstance(told.error, zcrp.EndOfStreamError)
+
+
 def test_waiting_calls_are_not_told(queue, pair):
     one, other = pair
     queue.add(one)

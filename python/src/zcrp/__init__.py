@@ -13,11 +13,11 @@ from .blocking import (Batch, Connection, Listener, ListenerStatistics, Message,
 from .errors import *
 from .errors import Error
 from .keys import Keys
-from .options import Options
+from .options import Aal5, Options
 from .queue import Completion, Happened, Queue
 
-__all__ = ["Batch", "Completion", "Connection", "Happened", "Keys", "Listener", "ListenerStatistics", "Message", "Options",
-           "Queue", "Statistics", "connect", "listen", "version", "wait"]
+__all__ = ["Aal5", "Batch", "Completion", "Connection", "Happened", "Keys", "Listener", "ListenerStatistics", "Message",
+           "Options", "Queue", "Statistics", "connect", "listen", "version", "wait"]
 __all__ += errors.__all__
 
 version: int = _lib.zcrp_version()

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Optional, cast
 
-from ._buffers import SIZE_MOST, Export, Pieces, release, whole
+from ._buffers import SIZE_MOST, Export, Pieces, blank, release, whole
 from ._places import Host, Port, host_chars, port_chars
 from ._zcrp import ffi, lib
 from .errors import ClosedError, Error, PeerClosedError, error_of, error_of_receive
@@ -76,7 +76,7 @@ def limit_ns(timeout: Optional[float]) -> int:
         raise TypeError(f"a time limit is a number of seconds or None, not {type(timeout).__name__}")
     if not timeout >= 0:
         raise ValueError(f"a time limit cannot be {timeout}")
-    return min(round(timeout * 1_000_000_000), 1 << 62)
+    return round(min(timeout, 1 << 32) * 1_000_000_000)
 
 
 def in_slices(call: Callable[[int], int], limit: int) -> int:
@@ -253,10 +253,13 @@ class Handle:
         return in_slices(lambda slice_ns: int(lib.door_post_end(post, slice_ns)), limit - SLICE_NS if limit >= 0 else -1)
 
     def take_back(self, half: int, number: int, post: Any) -> bool:
-        """Cancels what is in flight. False if all had ended."""
-        count: int = lib.door_post_cancel(post)
+        """Cancels what is in flight. False if all had ended. While a peer on this host is stopped amid a copy this takes
+        as long as that; a signal's exception ends it, and the buffer stays held."""
+        has_cancelled = ffi.new("bool *")
+        while lib.door_post_cancel(post, has_cancelled) == BUSY:
+            pass
         self.release(half, number)
-        return count > 0
+        return bool(has_cancelled[0])
 
     def take_all_back(self) -> None:
         for half in (RECEIVER, SENDER):
@@ -320,6 +323,20 @@ class Handle:
             return None
         check(code)
         return str(ffi.string(room).decode(errors="replace"))
+
+    def first(self, index: int, limit: int) -> Optional[bytearray]:
+        """A copy of a message in one of the listener's first buffers; None if it has not ended in time."""
+        number, length = min(whole(index, "an index"), 0xffffffff), ffi.new("uint64_t *")
+        code = in_slices(lambda slice_ns: int(lib.door_first_end(self.door, number, slice_ns, length)), limit)
+        if code == TIMEOUT:
+            return None
+        if code == lib.ZCRP_ERROR_ARGUMENT:
+            raise IndexError(f"the connection has no first message {index}")
+        if code != OK:
+            raise error_of_message(RECEIVER, code, length[0])
+        data = blank(length[0])
+        check(lib.door_first_copy(self.door, number, ffi.from_buffer(data), len(data)))
+        return data
 
     def allocate(self, size: int) -> memoryview:
         """Memory that lasts until nobody has a view of it."""

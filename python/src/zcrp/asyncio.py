@@ -247,7 +247,7 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._handle = handle
         self._waiting: dict[int, Posted[Any]] = {}
-        self._changes = _Bell(self._loop)
+        self._changes, self._over = _Bell(self._loop), _Bell(self._loop)
         self._is_lost = False
         self._next_look: Optional[asyncio.TimerHandle] = None
         self._asking: collections.deque[Posted[Any]] = collections.deque()  # the first one waits for a size
@@ -295,6 +295,13 @@ class Connection:
         most = None if limit is None else whole(limit, "a limit")
         self._check_here()
         return _Received(self, most)
+
+    async def receive_first(self, index: int = 0) -> bytearray:
+        """Awaits the caller's first message, or another one by its number, that lands in a buffer of
+        ``Options.first_messages``, and returns a copy. See :meth:`zcrp.Connection.receive_first`."""
+        while (message := self._handle.first(index, 0)) is None:
+            await self._changes.wait()
+        return message
 
     async def messages(self, limit: Optional[int] = None) -> AsyncIterator[bytearray]:
         """Iterates over the messages, each as :meth:`receive` returns it, until the peer closes. A loop over the
@@ -396,7 +403,7 @@ class Connection:
         self._end_asking()
         self._changes.ring()
         try:
-            code = await _closed(self._loop, self._handle)
+            code = await _closed(self)
         except BaseException:
             self._handle.take_all_back()
             self._end_all()
@@ -440,19 +447,21 @@ class Connection:
             warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
 
 
-async def _closed(loop: asyncio.AbstractEventLoop, handle: Handle) -> int:
-    """Waits until a door that is closing is closed. Returns as Handle.end_close does."""
-    descriptor = lib.door_closed_descriptor(handle.door)
-    while (code := handle.end_close(0)) == TIMEOUT:
+async def _closed(closing: Union[Connection, Listener]) -> int:
+    """Waits until it is closed, as several tasks may. Returns as Handle.end_close does."""
+    loop, bell = closing._loop, closing._over
+    descriptor = lib.door_closed_descriptor(closing._handle.door)
+
+    def ring() -> None:
+        loop.remove_reader(descriptor)
+        bell.ring()
+
+    while (code := closing._handle.end_close(0)) == TIMEOUT:
         if descriptor < 0:
             await asyncio.sleep(_STEP_S)
             continue
-        bell = _Bell(loop)
-        loop.add_reader(descriptor, bell.ring)
-        try:
-            await bell.wait()
-        finally:
-            loop.remove_reader(descriptor)
+        loop.add_reader(descriptor, ring)
+        await bell.wait()
     return code
 
 
@@ -462,7 +471,7 @@ class Listener:
     def __init__(self, handle: Handle) -> None:
         self._loop = asyncio.get_running_loop()
         self._handle = handle
-        self._callers = _Bell(self._loop)
+        self._callers, self._over = _Bell(self._loop), _Bell(self._loop)
         self._is_lost = False
         self.port: int = _door.check(lib.door_listener_port(handle.door))
         """The port, also one that the system chose."""
@@ -495,7 +504,7 @@ class Listener:
         self._events.remove(self, self._member)
         self._handle.begin_close()
         self._callers.ring()
-        await _closed(self._loop, self._handle)
+        await _closed(self)
 
     def abort(self) -> None:
         """The same, without waiting for it."""

@@ -211,7 +211,7 @@ class Connection:
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
-        self._receiving = threading.Lock()
+        self._receiving = threading.RLock()
         self.peer = handle.address(lib.door_connection_peer)
         """The peer's address and port: ``192.0.2.1:7000``, ``[2001:db8::1]:7000``."""
         self.local = handle.address(lib.door_connection_local)
@@ -260,9 +260,9 @@ class Connection:
             return None if timeout is None else max(0.0, timeout - (time.monotonic() - started))
 
         self._check_here()
-        if not self._receiving.acquire(timeout=-1 if timeout is None else min(timeout, threading.TIMEOUT_MAX)):
-            raise error_of(TIMEOUT)
         try:
+            if not self._receiving.acquire(timeout=-1 if timeout is None else min(timeout, threading.TIMEOUT_MAX)):
+                raise error_of(TIMEOUT)
             code = _door.in_slices(lambda slice_ns: int(lib.door_expect(self._handle.door, size, slice_ns)),
                                    _door.limit_ns(left()))
             if code != OK:
@@ -273,11 +273,28 @@ class Connection:
             length = self.receive_into(data, left())
         except KeyboardInterrupt as interrupt:
             raise _door.brief(interrupt)
-        finally:
-            self._receiving.release()
+        finally:  # a signal's exception may come just before or behind the acquire
+            if self._receiving._is_owned():  # type: ignore[attr-defined, unused-ignore]
+                self._receiving.release()
         if length < len(data):
             del data[length:]
         return data
+
+    def receive_first(self, index: int = 0, timeout: Optional[float] = None) -> bytearray:
+        """Waits for the caller's first message, or another one by its number, that lands in a buffer of
+        ``Options.first_messages``, and returns a copy.
+
+        For connections of a listener with this option. Buffers that you post yourself are for the messages behind
+        these. :class:`IndexError`: there is no such buffer. :class:`TooLargeError`: the message has more than
+        ``Options.first_bytes``.
+        """
+        try:
+            message = self._handle.first(index, _door.limit_ns(timeout))
+        except KeyboardInterrupt as interrupt:
+            raise _door.brief(interrupt)
+        if message is None:
+            raise error_of(TIMEOUT)
+        return message
 
     def messages(self, limit: Optional[int] = None) -> Iterator[bytearray]:
         """Iterates over the messages, each as :meth:`receive` returns it, until the peer closes. A loop over the

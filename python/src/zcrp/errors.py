@@ -6,8 +6,9 @@ error, the library's derives from that, too: :class:`CallTimeoutError` is a :cla
 :class:`FileNotFoundError` with its ``filename``. Two are Python's alone: an argument of the wrong type raises a
 :class:`TypeError`, and a buffer that cannot be used a :class:`BufferError`. No name here hides one of Python's own.
 
-A server that outlives its clients catches ``(ConnectionError, zcrp.PeerCancelledError)`` around each connection.
-:class:`ConnectionError` stands for every way in which a connection ends, :class:`EndOfStreamError` among them.
+A server that outlives its clients gives each receive a limit, and catches ``zcrp.Error`` around each connection.
+:class:`ConnectionError` stands for every way in which a connection ends, :class:`EndOfStreamError` among them. A client
+can also cause errors of one message: :class:`PeerCancelledError`, :class:`TooLargeError` and :class:`FaultError`.
 """
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ class SizeError(Error, ValueError, name="SIZE", once="Size"):
 
 
 class BusyError(Error, name="BUSY", once="Busy"):
-    """The message is in flight; or there is no room for one more copy (:meth:`zcrp.Connection.send_copy`)."""
+    """There is no room for one more copy (:meth:`zcrp.Connection.send_copy`), or the keys are in use."""
 
 
 class NotInFlightError(Error, name="IDLE", once="Idle"):
@@ -205,7 +206,7 @@ class ForkedError(Error, name="FORKED", once="Forked"):
     """The connection or message belongs to the parent of this process."""
 
 
-class NoSharedMemoryError(Error, name="APART", once="Apart"):
+class NoSharedMemoryError(Error, ConnectionError, name="APART", once="Apart"):
     """The peer's memory is out of reach, and no other channel was allowed."""
 
 

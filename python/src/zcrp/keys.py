@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable
 from typing import Any, Optional, Union
 
 from ._door import OK, check
 from ._zcrp import ffi, lib
-from .errors import ArgumentError, SystemCallError, file_error
+from .errors import ArgumentError, BusyError, SystemCallError, file_error
 
 __all__ = ["Keys"]
 
@@ -94,7 +95,8 @@ class Keys:
     """Keys for :class:`zcrp.Options`, made by one of the class methods.
 
     With keys, a peer that has no keys, or other keys, gets no connection and no byte of data
-    (:class:`zcrp.AuthenticationError`). You cannot add to keys once they are in use.
+    (:class:`zcrp.AuthenticationError`). Once you have connected or listened with keys, you cannot change them
+    (:class:`zcrp.BusyError`).
 
     A file that is missing is a :class:`FileNotFoundError`, with its ``filename``; one that others than its owner may
     read is :class:`zcrp.ExposedKeyError`, a :class:`PermissionError`.
@@ -104,6 +106,20 @@ class Keys:
         if not isinstance(native, ffi.CData):
             raise TypeError("keys are made by Keys.read, Keys.psk, Keys.raw or Keys.certificate")
         self._native = ffi.gc(native, lib.zcrp_keys_free)
+        self._lock = threading.Lock()
+        self._is_used = False
+
+    def _use(self) -> Any:
+        """The library's keys, for connections and listeners: their handshakes read them in other threads."""
+        with self._lock:
+            self._is_used = True
+        return self._native
+
+    def _change(self, call: Callable[..., int], *arguments: Any) -> int:
+        with self._lock:
+            if self._is_used:
+                raise BusyError("the keys are in use, so they cannot be changed any more")
+            return call(self._native, *arguments)
 
     @classmethod
     def read(cls, path: Path) -> Keys:
@@ -147,7 +163,7 @@ class Keys:
 
     def add_psk(self, identity: str, key: bytes) -> None:
         """One more pre-shared key, of a listener."""
-        _check(lib.zcrp_keys_add_psk(self._native, _name(identity, "an identity"), *_secret(key)),
+        _check(self._change(lib.zcrp_keys_add_psk, _name(identity, "an identity"), *_secret(key)),
                "only keys of Keys.psk, or of a file with such a key, can have more")
 
     def set_lookup(self, lookup: Callable[[str], Optional[bytes]]) -> None:
@@ -162,7 +178,7 @@ class Keys:
             raise TypeError(f"a lookup is a function, not {type(lookup).__name__}")
         handle = ffi.new_handle(lookup)
         _lookups.append(handle)
-        _check(lib.zcrp_keys_set_lookup(self._native, lib.look_up_key, handle),
+        _check(self._change(lib.zcrp_keys_set_lookup, lib.look_up_key, handle),
                "only keys of Keys.psk, or of a file with such a key, are looked up")
 
     def pin(self, fingerprint: str) -> None:
@@ -170,13 +186,13 @@ class Keys:
         name = _name(fingerprint, "a fingerprint")
         if not re.fullmatch("(sha256:)?[0-9a-fA-F]{64}", fingerprint):
             raise ArgumentError(f"a fingerprint is sha256: and 64 hexadecimal digits, not {fingerprint!r}")
-        _check(lib.zcrp_keys_pin(self._native, name), "only keys of Keys.raw, or of a file with such a key, pin others")
+        _check(self._change(lib.zcrp_keys_pin, name), "only keys of Keys.raw, or of a file with such a key, pin others")
 
     def log(self, path: Path) -> None:
         """Appends the secrets of each connection to a file, with which captures of it can be decrypted.
         :class:`zcrp.ExposedKeyError` if others than its owner may read it."""
         name = _file(path)
-        code = lib.zcrp_keys_log(self._native, name)
+        code = self._change(lib.zcrp_keys_log, name)
         if code != OK:
             raise file_error(code, os.fsdecode(name), "a regular file")
 

@@ -17,8 +17,10 @@ Congestion = Literal["bbr", "cubic", "reno", "none"]
 Channel = Literal["auto", "datagram", "aal5", "memory"]
 
 _NS = 1_000_000_000
+_INFINITE = float("inf")
+_NO_LIMIT = (1 << 63) - 1
 _LONGEST = (1 << 62) // _NS  # seconds; no time limit of the library's is longer
-_MOST = ((1 << 63) - 1) // _NS  # seconds that can be said
+_MOST = _NO_LIMIT // _NS  # seconds that can be said
 #: The times, and what zcrp.h calls them.
 _TIMES = {"idle_timeout": "silence_ns", "linger": "linger_ns", "spin": "spin_ns", "connect_timeout": "connect_ns",
           "progress_timeout": "progress_ns", "keepalive": "keepalive_ns"}
@@ -26,13 +28,19 @@ _NEW_NAMES = {"silence": "idle_timeout", "connect": "connect_timeout", "progress
 #: The least and the most, as zcrp.h states them.
 _RANGES = {"unit_bytes": (64, 65507), "messages": (1, 1 << 20), "window_bytes": (1, (1 << 64) - 1),
            "send_buffer": (1, (1 << 32) - 1), "receive_buffer": (1, (1 << 32) - 1), "connections": (1, 1 << 20),
-           "backlog": (1, 1 << 20), "mapped_bytes": (0, 1 << 44)}
+           "backlog": (1, 1 << 20), "mapped_bytes": (0, 1 << 44), "first_messages": (1, 256),
+           "first_bytes": (1, 1 << 30)}
+_CHANCES = ("loss", "tagged", "tagged_loss", "swapped", "merged", "congested")
+_RANGES_OF_AAL5 = {"vpi": (0, 255), "vci": (32, 4127), "vci_control": (32, 4127), "mtu": (1200, 65535),
+                   **dict.fromkeys(_CHANCES, (0, 1_000_000)), "discard": (0, 2), "seed": (0, (1 << 64) - 1)}
 _CHOICES = {"congestion": get_args(Congestion), "channel": get_args(Channel)}
-_FLAGS = {"segment": lib.ZCRP_NO_SEGMENT, "gro": lib.ZCRP_NO_GRO, "ecn": lib.ZCRP_NO_ECN,
-          "memory": lib.ZCRP_NO_MEMORY}
+#: The flag that each stands for, and the value that sets it.
+_FLAGS = {"segment": (lib.ZCRP_NO_SEGMENT, False), "gro": (lib.ZCRP_NO_GRO, False), "ecn": (lib.ZCRP_NO_ECN, False),
+          "memory": (lib.ZCRP_NO_MEMORY, False), "allow_ptrace": (lib.ZCRP_ALLOW_PTRACE, True),
+          "environment_keys": (lib.ZCRP_ENVIRONMENT_KEYS, True)}
 
-#: The texts that a struct zcrp_options points to live as long as it does.
-_texts: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+#: What a struct zcrp_options points to lives as long as it does: another thread may use it when all else is gone.
+_kept: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
 
 
 def _with_old_names(options: type[Options]) -> type[Options]:
@@ -53,10 +61,52 @@ def _with_old_names(options: type[Options]) -> type[Options]:
     return options
 
 
+@dataclasses.dataclass(frozen=True)
+class Aal5:
+    """The circuits of an AAL5 channel, and faults of an ATM network to simulate. Both ends need the same circuits.
+    ``None`` is the library's default. Chances are in a million; their default is 0."""
+
+    vpi: Optional[int] = None
+    """The virtual path, 0 to 255. Default 0."""
+    vci: Optional[int] = None
+    """The circuit of data, 32 to 4127. Default 32."""
+    vci_control: Optional[int] = None
+    """The circuit of acknowledgements and requests, 32 to 4127, but not ``vci``. Default: the next one."""
+    mtu: Optional[int] = None
+    """Largest datagram, 1200 to 65535 bytes. Default 9180."""
+    loss: Optional[int] = None
+    """Chance of each cell to be lost."""
+    tagged: Optional[int] = None
+    """Chance of each datagram to be one whose cells may go first."""
+    tagged_loss: Optional[int] = None
+    """Chance of each such cell to be lost, in addition to ``loss``."""
+    swapped: Optional[int] = None
+    """Chance of each cell to change places with the next."""
+    merged: Optional[int] = None
+    """Chance of each datagram to lose its end, and to become one with the next."""
+    congested: Optional[int] = None
+    """Chance of each datagram to be marked as congested."""
+    discard: Optional[int] = None
+    """What else of a datagram is lost with one of its cells; 0: nothing, 1: the cells behind it, 2: all."""
+    seed: Optional[int] = None
+    """The seed of the faults, 0 to 2^64 - 1."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None:
+                _check_number(f"aal5.{name}", value, *_RANGES_OF_AAL5[name])
+
+    def _write(self, native: Any) -> None:
+        for name, value in vars(self).items():
+            if value is not None:
+                setattr(native if hasattr(native, name) else native.faults, name, operator.index(value))
+
+
 @_with_old_names
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Options of a connection, or of all connections of a listener. ``None`` is the library's default.
+    """Options of a connection, or of all connections of a listener. ``None`` is the library's default, and
+    ``float("inf")`` no time limit.
 
     The constructor checks each value: a value out of its range raises :class:`zcrp.ArgumentError`, which is a
     :class:`ValueError`, and a value of another type a :class:`TypeError`.
@@ -108,6 +158,18 @@ class Options:
     mapped_bytes: Optional[int] = None
     """Bytes of memory for buffers that a peer on this host may map (:meth:`zcrp.Connection.allocate`), to 2^44.
     Default 0."""
+    first_messages: Optional[int] = None
+    """A listener's buffers for the first messages of each caller, 1 to 256: they save a round trip. Read them with
+    :meth:`zcrp.Connection.receive_first`. Default: none."""
+    first_bytes: Optional[int] = None
+    """Bytes of each of these buffers, 1 to 2^30. Default 64 KiB."""
+    aal5: Optional[Aal5] = None
+    """The circuits, if the channel is AAL5."""
+    allow_ptrace: bool = False
+    """May a receiver on this host trace this process, if it may not read messages otherwise (Yama)? It may then read and
+    write all of this process's memory."""
+    environment_keys: bool = False
+    """Without ``keys``, read the file that ``ZCRP_KEYS`` in the environment names?"""
     stats_directory: Union[str, os.PathLike[str], None] = None
     """The folder in which this process offers its statistics to ``zcrp-top``; ``"1"``: the usual one. The folder of the
     first connection or listener counts. ``ZCRP_STATS`` in the environment overrules it. None: they are not offered."""
@@ -128,22 +190,29 @@ class Options:
 
     def _native(self) -> Any:
         native = ffi.new("struct zcrp_options *")
+        kept: list[Any] = []
         for field in dataclasses.fields(self):
             name, value = field.name, getattr(self, field.name)
             if name in _FLAGS:
-                native.flags |= 0 if value else _FLAGS[name]
+                flag, when = _FLAGS[name]
+                native.flags |= flag if value is when else 0
             elif value is None:
                 continue
             elif name == "keys":
-                native.keys = value._native
+                native.keys = value._use()
+                kept.append(value)
             elif name == "stats_directory":
-                native.stats_directory = _texts[native] = _text(value)
+                native.stats_directory = text = _text(value)
+                kept.append(text)
+            elif name == "aal5":
+                value._write(native.aal5)
             elif name in _CHOICES:
                 setattr(native, name, getattr(lib, f"ZCRP_{name.upper()}_{value.upper()}"))
             elif name in _TIMES:
-                setattr(native, _TIMES[name], max(1, round(value * _NS)))
+                setattr(native, _TIMES[name], _NO_LIMIT if value == _INFINITE else max(1, round(value * _NS)))
             else:
                 setattr(native, name, operator.index(value))
+        _kept[native] = kept
         return native
 
 
@@ -155,6 +224,9 @@ def _check(name: str, value: Any) -> None:
     elif name == "keys":
         if not isinstance(value, Keys):
             raise TypeError(f"the option keys is zcrp.Keys, as Keys.read makes them, not {type(value).__name__}")
+    elif name == "aal5":
+        if not isinstance(value, Aal5):
+            raise TypeError(f"the option aal5 is zcrp.Aal5, not {type(value).__name__}")
     elif name == "stats_directory":
         _text(value)
     elif name in _CHOICES:
@@ -163,18 +235,17 @@ def _check(name: str, value: Any) -> None:
     elif name in _TIMES:
         _check_time(name, value)
     else:
-        _check_number(name, value)
+        _check_number(name, value, *_RANGES[name])
 
 
 def _check_time(name: str, value: Any) -> None:
     if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
         raise TypeError(f"the option {name} is a number of seconds, not {type(value).__name__}")
-    if not 0 <= value <= _MOST:
-        raise ArgumentError(f"the option {name} cannot be {value!r}: it is 0 to {_MOST} seconds")
+    if not 0 <= value <= _MOST and value != _INFINITE:
+        raise ArgumentError(f"the option {name} cannot be {value!r}: it is 0 to {_MOST} seconds, or float('inf')")
 
 
-def _check_number(name: str, value: Any) -> None:
-    least, most = _RANGES[name]
+def _check_number(name: str, value: Any, least: int, most: int) -> None:
     try:
         number = operator.index(value)
     except TypeError:

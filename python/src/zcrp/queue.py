@@ -12,7 +12,7 @@ from ._buffers import whole
 from ._door import OK, TIMEOUT
 from ._zcrp import ffi, lib
 from .blocking import Batch, Connection, Listener, Message
-from .errors import ArgumentError, Error, ForkedError, error_of
+from .errors import ArgumentError, Error, ForkedError, error_of, error_of_receive
 
 __all__ = ["Completion", "Happened", "Queue"]
 
@@ -44,7 +44,8 @@ class Completion(NamedTuple):
     context: Any
     """The context that you added it with."""
     message: Optional[Union[Message, Batch]] = None
-    """The message or batch that has ended."""
+    """The message or batch that has ended. None if it landed in a buffer of ``Options.first_messages``
+    (:meth:`zcrp.Connection.receive_first`)."""
     error: Optional[Error] = None
     """Why the message failed, or the connection ended."""
 
@@ -121,7 +122,7 @@ class Queue:
         turns.
 
         :class:`zcrp.WaitInterruptedError`: :meth:`interrupt` was called. :class:`zcrp.ClosedError`: the queue was
-        closed.
+        closed. If a signal handler raises during the call, completions may be lost.
         """
         room = min(max(1, whole(most, "a number of completions")), _ROOM)
         limit = _door.limit_ns(timeout)
@@ -144,8 +145,8 @@ class Queue:
         if source is None:
             return None
         what = Happened(found.kind)
-        if what is not Happened.MESSAGE_ENDED:
-            error = error_of(found.code) if what is Happened.CONNECTION_ENDED else None
+        if what is not Happened.MESSAGE_ENDED or found.is_first:
+            error = (error_of_receive if found.is_first else error_of)(found.code) if found.code != OK else None
             return Completion(what, source, context, None, error)
         told = source._handle.told
         message = told.get(found.post) if told is not None else None
