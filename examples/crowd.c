@@ -75,18 +75,19 @@ static void welcome(struct zcrp_listener *listener)
         (void)create(connection);
 }
 
-/* A question has come: it goes back, and once it has, the next one may come. A failure is the end
- * of the peer. */
+/* A question has come: it goes back, and once it has, the next one may come. A failure ends this
+ * peer alone. */
 static void serve_message(struct peer *peer, const struct zcrp_completion *done)
 {
     struct zcrp_entity *sender = zcrp_connection_sender(peer->connection);
+    int code = done->code;
 
-    if (done->code != ZCRP_OK)
+    if (code == ZCRP_OK && done->entity != sender)
+        code = zcrp_submit(sender, peer->in, peer->in->length);
+    else if (code == ZCRP_OK)
+        code = zcrp_submit(zcrp_connection_receiver(peer->connection), peer->in, BYTES);
+    if (code != ZCRP_OK)
         destroy(peer);
-    else if (done->entity != sender)
-        submit(sender, peer->in, peer->in->length);
-    else
-        receive(peer);
 }
 
 /* One completion at a time: a peer that is destroyed has no other in the same array. */
