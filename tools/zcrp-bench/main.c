@@ -67,7 +67,7 @@ static int run(const struct options *options)
 static int doctor(int argc, char **argv)
 {
     if (argc > 3) {
-        complain("doctor: what is '%s'?", argv[3]);
+        complain("doctor: unknown argument '%s'", argv[3]);
         return EXIT_USAGE;
     }
     return doctor_run(argc == 3 ? argv[2] : NULL) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

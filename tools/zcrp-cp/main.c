@@ -75,7 +75,7 @@ static int check(const struct options *options, int count)
     if (options->is_read_only && options->serve == NULL)
         return complain("--read-only is for --serve");
     if (options->serve == NULL && !options->is_far && count < 2)
-        return complain("what is to be copied, and where to?");
+        return complain("name the files to copy, and the target");
     return 0;
 }
 

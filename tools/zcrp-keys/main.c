@@ -68,7 +68,7 @@ static int generate_shared(const char *identity, const char *path)
         return complain("an identity has 1 to %d bytes, and no colon", ZCRP_KEYS_IDENTITY_MOST);
     if (gnutls_rnd(GNUTLS_RND_KEY, key, sizeof(key)) != 0 ||
         gnutls_hex_encode(&bytes, digits, &room) != 0)
-        return complain("there are no random numbers");
+        return complain("cannot get random numbers");
     int length = snprintf(line, sizeof(line), "%s:%s\n", identity, digits);
     int status = write_file(path, line, (size_t)length);
     gnutls_memset(key, 0, sizeof(key));

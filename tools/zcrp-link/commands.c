@@ -136,7 +136,7 @@ int commands_start(struct commands *c, char **const command[ENDS], const struct 
 void commands_go(struct commands *c)
 {
     if (write(c->go, "", 1) < 0)
-        complain("A has not waited: %s", strerror(errno));
+        complain("A ended before its start: %s", strerror(errno));
 }
 
 static int as_shell(int status)

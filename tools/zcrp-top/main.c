@@ -21,7 +21,7 @@ struct options {
 static int add_folder(struct folders *folders, const char *where)
 {
     if (where[0] == '\0')
-        return complain("--directory: a directory has a name");
+        return complain("--directory: the name is empty");
     if (folders->count == SAMPLE_FOLDERS_MOST)
         return complain("more than %d directories", SAMPLE_FOLDERS_MOST);
     folders->where[folders->count++] = where;

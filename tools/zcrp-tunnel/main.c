@@ -96,7 +96,7 @@ static const struct argument_row rows[] = {
     ARGUMENT("memory", 0, NUMBER, AT(streams.memory), 0, UINT64_MAX, "BYTES",
              "most bytes of buffers of all busy streams (256M)"),
     ARGUMENT("silence", 0, SECONDS, AT(streams.silence_ns), 1000, 86400000, "SECONDS",
-             "give up a far or near end from which nothing has come for SECONDS (30)"),
+             "give up an end that has sent nothing for SECONDS (30)"),
     ARGUMENT_TRUE("verbose", 'v', AT(streams.is_verbose), "print each stream that begins or ends"),
     ARGUMENT_USUAL,
 };

@@ -49,7 +49,7 @@ complains 2 "--size is for the connecting end" --listen :0 --size 1
 complains 2 "--count has no --bytes" --count 1 --bytes 1
 complains 1 "cannot write '$place/none/json'" --json "$place/none/json"
 complains 2 "'127.0.0.1:65536' is not HOST:PORT" --listen 127.0.0.1:65536
-complains 2 "doctor: what is 'extra'?" doctor there extra
+complains 2 "doctor: unknown argument 'extra'" doctor there extra
 complains 2 "--channel: 'atm' is not auto, udp, memory, mapped, aal5 or aal5-udp" --channel atm
 complains 2 "--loss is of sockets" --channel memory --loss 1%
 complains 2 "no --netns" --channel memory --netns

@@ -49,7 +49,7 @@ random_bytes() {
 check "help" "$program" --help
 check "version" "$program" --version
 complains 2 "unknown option '--bogus'" --bogus
-complains 2 "what is to be copied" file
+complains 2 "name the files to copy" file
 complains 2 "one side is another host" a b
 complains 2 "one side is this host" host:a host:b
 complains 2 "all files come from one host" host:a other:b .

@@ -43,7 +43,7 @@ complains 2 "--delay: '0' is not a number of seconds" --delay 0
 complains 2 "--count: '0' is not a number" --count 0
 complains 2 "--width: '19' is not a number from 20 to 1000" --width 19
 complains 2 "--directory needs a value" --directory
-complains 2 "a directory has a name" --directory ''
+complains 2 "the name is empty" --directory ''
 if [ -c /dev/full ]; then
     complaint "a full disk" 1 "cannot write to standard output" sh -c "'$top' -b -n 1 '$boards' >/dev/full"
 fi

@@ -157,7 +157,7 @@ TEST(commands_go__a_is_gone)
 {
     assert_int_equal(begin(9), 0);
     commands_go(&commands);
-    assert_non_null(strstr(complain_last(), "A has not waited"));
+    assert_non_null(strstr(complain_last(), "A ended before its start"));
 }
 
 TEST(commands_notice__as_a_shell_says_it)

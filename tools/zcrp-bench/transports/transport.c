@@ -174,5 +174,5 @@ int transport_lose(int fd, uint64_t parts)
 
     if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0)
         return 0;
-    return complain("--loss: the kernel will not lose for a socket: %s", strerror(errno));
+    return complain("--loss: the kernel cannot drop a socket's packets: %s", strerror(errno));
 }

@@ -66,7 +66,7 @@ struct source {
 
 static int refuse(void)
 {
-    (void)complain("the other end asks for what there is not");
+    (void)complain("the other end asks for something that does not exist");
     return LINE_BROKEN;
 }
 

@@ -17,7 +17,7 @@ enum {
 
 int target_refuse(void)
 {
-    (void)complain("the other end answers what was not asked");
+    (void)complain("the other end sent an answer without a question");
     return LINE_BROKEN;
 }
 
