@@ -15,7 +15,7 @@ check "the library's alone are built" env DEB_BUILD_PROFILES="pkg.libzcrp.librar
 check "there are two" test "$(ls build/packages/*.deb | grep -cv dbgsym)" = 2
 check "they are built" make --no-print-directory packages
 check "lintian" lintian --allow-root --pedantic --fail-on error,warning,pedantic build/packages/*.changes
-for package in libzcrp0.3 libzcrp-dev zcrp-tools libnccl-net-zcrp python3-zcrp; do
+for package in libzcrp0.3 libzcrp-dev zcrp-tools libnccl-net-zcrp libfabric-zcrp python3-zcrp; do
     check "$package unpacks" dpkg-deb -x build/packages/${package}_*.deb "$place/root"
 done
 library=$(dirname "$(find "$place/root" -name libzcrp.so.0.3)")
