@@ -44,7 +44,7 @@ static fi_addr_t insert_one(struct av *av, const struct address *a)
         return FI_ADDR_NOTAVAIL;
     av->entries[av->count] = (struct av_entry){.is_used = true, .address = *a};
     for (struct list *link = av->endpoints.next; link != &av->endpoints; link = link->next)
-        ep_on_inserted(LIST_OWNER(link, struct ep, of_av), a, av->count);
+        ep_on_inserted(OWNER(link, struct ep, of_av), a, av->count);
     return av->count++;
 }
 
@@ -60,7 +60,7 @@ static size_t sockaddr_bytes(const void *sockaddr)
 static int av_insert(struct fid_av *fid, const void *addresses, size_t count, fi_addr_t *numbers,
                      uint64_t flags, void *context)
 {
-    struct av *av = container_of(fid, struct av, fid);
+    struct av *av = OWNER(fid, struct av, fid);
     const char *next = addresses;
     int *errors = (flags & FI_SYNC_ERR) != 0 ? context : NULL;
     int inserted = 0;
@@ -111,7 +111,7 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodes, cons
 
 static int av_remove(struct fid_av *fid, fi_addr_t *numbers, size_t count, uint64_t flags)
 {
-    struct av *av = container_of(fid, struct av, fid);
+    struct av *av = OWNER(fid, struct av, fid);
     int error = 0;
 
     if (flags != 0 || (numbers == NULL && count > 0))
@@ -124,7 +124,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *numbers, size_t count, uint6
         }
         av->entries[numbers[i]].is_used = false;
         for (struct list *link = av->endpoints.next; link != &av->endpoints; link = link->next)
-            ep_on_removed(LIST_OWNER(link, struct ep, of_av), numbers[i]);
+            ep_on_removed(OWNER(link, struct ep, of_av), numbers[i]);
     }
     domain_leave(av->domain);
     return error;
@@ -132,7 +132,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *numbers, size_t count, uint6
 
 static int av_lookup(struct fid_av *fid, fi_addr_t number, void *sockaddr, size_t *size)
 {
-    struct av *av = container_of(fid, struct av, fid);
+    struct av *av = OWNER(fid, struct av, fid);
     struct sockaddr_storage whole;
 
     domain_enter(av->domain);
@@ -167,7 +167,7 @@ static const char *av_straddr(struct fid_av *fid, const void *sockaddr, char *te
 
 static int av_close(struct fid *fid)
 {
-    struct av *av = container_of(fid, struct av, fid.fid);
+    struct av *av = OWNER(fid, struct av, fid.fid);
 
     domain_enter(av->domain);
     bool is_used = !list_is_empty(&av->endpoints);
@@ -207,7 +207,7 @@ static struct fi_ops_av av_ops = {
 
 int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context)
 {
-    struct domain *d = container_of(domain, struct domain, fid);
+    struct domain *d = OWNER(domain, struct domain, fid);
 
     if (attr == NULL || (attr->flags & ~FI_SYMMETRIC) != 0 || attr->rx_ctx_bits != 0 ||
         attr->type > FI_AV_TABLE)

@@ -134,7 +134,7 @@ static int send_cts(struct way *w, const struct envelope *cts)
 void bulk_pump(struct way *w)
 {
     while (!w->is_ended && !list_is_empty(&w->matched)) {
-        struct op *op = LIST_OWNER(w->matched.next, struct op, in);
+        struct op *op = OWNER(w->matched.next, struct op, in);
         bool has_bytes = op->length > 0 && !op->is_discarded;
         if (has_bytes && op->message == NULL && op->zcrp_code == ZCRP_OK) {
             if (w->bulk == NULL)

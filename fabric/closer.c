@@ -23,7 +23,7 @@ void closers_fini(struct closers *c)
 static void cancel(struct list *ops)
 {
     for (struct list *link = ops->next; link != ops; link = link->next) {
-        struct op *op = LIST_OWNER(link, struct op, in);
+        struct op *op = OWNER(link, struct op, in);
         if (op->message != NULL)
             (void)zcrp_cancel(op->message);
     }
@@ -32,7 +32,7 @@ static void cancel(struct list *ops)
 /* Within the mutex, which it leaves meanwhile. */
 static void close_one(struct domain *d)
 {
-    struct way *w = LIST_OWNER(d->closers.ways.next, struct way, in);
+    struct way *w = OWNER(d->closers.ways.next, struct way, in);
 
     list_remove(&w->in);
     domain_leave(d);

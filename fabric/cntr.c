@@ -28,14 +28,14 @@ static uint64_t read_one(struct cntr *c, const uint64_t *which)
 
 static uint64_t cntr_read(struct fid_cntr *fid)
 {
-    struct cntr *c = container_of(fid, struct cntr, fid);
+    struct cntr *c = OWNER(fid, struct cntr, fid);
 
     return read_one(c, &c->value);
 }
 
 static uint64_t cntr_readerr(struct fid_cntr *fid)
 {
-    struct cntr *c = container_of(fid, struct cntr, fid);
+    struct cntr *c = OWNER(fid, struct cntr, fid);
 
     return read_one(c, &c->errors);
 }
@@ -51,28 +51,28 @@ static int change(struct cntr *c, uint64_t *which, bool adds, uint64_t value)
 
 static int cntr_add(struct fid_cntr *fid, uint64_t value)
 {
-    struct cntr *c = container_of(fid, struct cntr, fid);
+    struct cntr *c = OWNER(fid, struct cntr, fid);
 
     return change(c, &c->value, true, value);
 }
 
 static int cntr_set(struct fid_cntr *fid, uint64_t value)
 {
-    struct cntr *c = container_of(fid, struct cntr, fid);
+    struct cntr *c = OWNER(fid, struct cntr, fid);
 
     return change(c, &c->value, false, value);
 }
 
 static int cntr_adderr(struct fid_cntr *fid, uint64_t value)
 {
-    struct cntr *c = container_of(fid, struct cntr, fid);
+    struct cntr *c = OWNER(fid, struct cntr, fid);
 
     return change(c, &c->errors, true, value);
 }
 
 static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 {
-    struct cntr *c = container_of(fid, struct cntr, fid);
+    struct cntr *c = OWNER(fid, struct cntr, fid);
 
     return change(c, &c->errors, false, value);
 }
@@ -80,7 +80,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 /* An error that comes while somebody waits ends the wait. */
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
 {
-    struct cntr *c = container_of(fid, struct cntr, fid);
+    struct cntr *c = OWNER(fid, struct cntr, fid);
     int64_t began = waker_now();
     bool is_first = true;
     uint64_t errors = 0;
@@ -118,7 +118,7 @@ void cntr_trywait(struct cntr *c)
 
 static int cntr_close(struct fid *fid)
 {
-    struct cntr *c = container_of(fid, struct cntr, fid.fid);
+    struct cntr *c = OWNER(fid, struct cntr, fid.fid);
 
     domain_enter(c->domain);
     bool is_used = c->users > 0;
@@ -133,7 +133,7 @@ static int cntr_close(struct fid *fid)
 
 static int cntr_control(struct fid *fid, int command, void *argument)
 {
-    return waker_control(&container_of(fid, struct cntr, fid.fid)->waker, command, argument);
+    return waker_control(&OWNER(fid, struct cntr, fid.fid)->waker, command, argument);
 }
 
 static struct fi_ops fid_ops = {
@@ -158,7 +158,7 @@ static struct fi_ops_cntr cntr_ops = {
 int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
               void *context)
 {
-    struct domain *d = container_of(domain, struct domain, fid);
+    struct domain *d = OWNER(domain, struct domain, fid);
 
     if (attr != NULL && (attr->flags != 0 || attr->events != FI_CNTR_EVENTS_COMP))
         return -FI_EINVAL;

@@ -16,7 +16,7 @@ void cq_add(struct cq *cq, struct op *op)
 
 static struct op *first(const struct cq *cq)
 {
-    return list_is_empty(&cq->ended) ? NULL : LIST_OWNER(cq->ended.next, struct op, in);
+    return list_is_empty(&cq->ended) ? NULL : OWNER(cq->ended.next, struct op, in);
 }
 
 static size_t entry_bytes(enum fi_cq_format format)
@@ -72,7 +72,7 @@ static ssize_t read_entries(struct cq *cq, void *buffer, size_t count, fi_addr_t
 /* Where there is something to read it is read, without looking for more. */
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buffer, size_t count, fi_addr_t *sources)
 {
-    struct cq *cq = container_of(fid, struct cq, fid);
+    struct cq *cq = OWNER(fid, struct cq, fid);
 
     domain_enter(cq->domain);
     if (list_is_empty(&cq->ended) || count == 0)
@@ -89,7 +89,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buffer, size_t count)
 
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
 {
-    struct cq *cq = container_of(fid, struct cq, fid);
+    struct cq *cq = OWNER(fid, struct cq, fid);
 
     (void)flags;
     domain_enter(cq->domain);
@@ -138,7 +138,7 @@ static bool is_over(struct cq *cq, void *buffer, size_t count, fi_addr_t *source
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buffer, size_t count, fi_addr_t *sources,
                             const void *condition, int timeout_ms)
 {
-    struct cq *cq = container_of(fid, struct cq, fid);
+    struct cq *cq = OWNER(fid, struct cq, fid);
     int64_t began = waker_now();
     ssize_t result;
 
@@ -168,7 +168,7 @@ static ssize_t cq_sread(struct fid_cq *fid, void *buffer, size_t count, const vo
 
 static int cq_signal(struct fid_cq *fid)
 {
-    struct cq *cq = container_of(fid, struct cq, fid);
+    struct cq *cq = OWNER(fid, struct cq, fid);
 
     domain_enter(cq->domain);
     cq->is_signalled = true;
@@ -204,7 +204,7 @@ static const char *cq_strerror(struct fid_cq *fid, int code, const void *data, c
 
 static int cq_close(struct fid *fid)
 {
-    struct cq *cq = container_of(fid, struct cq, fid.fid);
+    struct cq *cq = OWNER(fid, struct cq, fid.fid);
 
     domain_enter(cq->domain);
     bool is_used = cq->users > 0;
@@ -212,7 +212,7 @@ static int cq_close(struct fid *fid)
     if (is_used)
         return -FI_EBUSY;
     LIST_EACH(link, &cq->ended)
-    free(LIST_OWNER(link, struct op, in));
+    free(OWNER(link, struct op, in));
     waker_fini(&cq->waker);
     domain_unuse(cq->domain);
     free(cq);
@@ -221,7 +221,7 @@ static int cq_close(struct fid *fid)
 
 static int cq_control(struct fid *fid, int command, void *argument)
 {
-    return waker_control(&container_of(fid, struct cq, fid.fid)->waker, command, argument);
+    return waker_control(&OWNER(fid, struct cq, fid.fid)->waker, command, argument);
 }
 
 static struct fi_ops fid_ops = {
@@ -245,7 +245,7 @@ static struct fi_ops_cq cq_ops = {
 
 int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context)
 {
-    struct domain *d = container_of(domain, struct domain, fid);
+    struct domain *d = OWNER(domain, struct domain, fid);
 
     if (attr == NULL || (attr->flags & ~FI_AFFINITY) != 0 || attr->format > FI_CQ_FORMAT_TAGGED)
         return -FI_EINVAL;

@@ -127,7 +127,7 @@ static void destroy(struct domain *d)
 
 static int domain_close(struct fid *fid)
 {
-    struct domain *d = container_of(fid, struct domain, fid.fid);
+    struct domain *d = OWNER(fid, struct domain, fid.fid);
 
     domain_enter(d);
     if (d->users > 0) {

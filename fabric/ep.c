@@ -94,7 +94,7 @@ static int control_flags(struct ep *ep, bool is_set, uint64_t *flags)
 
 static int ep_control(struct fid *fid, int command, void *argument)
 {
-    struct ep *ep = container_of(fid, struct ep, fid.fid);
+    struct ep *ep = OWNER(fid, struct ep, fid.fid);
 
     switch (command) {
     case FI_ENABLE:
@@ -164,18 +164,18 @@ static int bind_av(struct ep *ep, struct av *av)
 
 static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
-    struct ep *ep = container_of(fid, struct ep, fid.fid);
+    struct ep *ep = OWNER(fid, struct ep, fid.fid);
     int error = -FI_EINVAL;
 
     domain_enter(ep->domain);
     if (ep->is_enabled)
         error = -FI_EOPBADSTATE;
     else if (other->fclass == FI_CLASS_CQ)
-        error = bind_cq(ep, container_of(other, struct cq, fid.fid), flags);
+        error = bind_cq(ep, OWNER(other, struct cq, fid.fid), flags);
     else if (other->fclass == FI_CLASS_CNTR)
-        error = bind_cntr(ep, container_of(other, struct cntr, fid.fid), flags);
+        error = bind_cntr(ep, OWNER(other, struct cntr, fid.fid), flags);
     else if (other->fclass == FI_CLASS_AV)
-        error = bind_av(ep, container_of(other, struct av, fid.fid));
+        error = bind_av(ep, OWNER(other, struct av, fid.fid));
     else if (other->fclass == FI_CLASS_EQ)
         error = 0;
     domain_leave(ep->domain);
@@ -186,7 +186,7 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
-    struct ep *ep = container_of(fid, struct ep, fid.fid);
+    struct ep *ep = OWNER(fid, struct ep, fid.fid);
 
     domain_enter(ep->domain);
     bool is_found = match_cancel(ep, context);
@@ -196,7 +196,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 
 static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *size)
 {
-    struct ep *ep = container_of(fid, struct ep, fid.fid);
+    struct ep *ep = OWNER(fid, struct ep, fid.fid);
 
     if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
         return -FI_ENOPROTOOPT;
@@ -209,7 +209,7 @@ static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *size)
 
 static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t size)
 {
-    struct ep *ep = container_of(fid, struct ep, fid.fid);
+    struct ep *ep = OWNER(fid, struct ep, fid.fid);
 
     if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
         return -FI_ENOPROTOOPT;
@@ -227,12 +227,12 @@ static ssize_t size_left(struct fid_ep *ep)
 
 static int ep_getname(fid_t fid, void *sockaddr, size_t *size)
 {
-    return address_hand_out(&container_of(fid, struct ep, fid.fid)->address, sockaddr, size);
+    return address_hand_out(&OWNER(fid, struct ep, fid.fid)->address, sockaddr, size);
 }
 
 static int ep_setname(fid_t fid, void *sockaddr, size_t size)
 {
-    struct ep *ep = container_of(fid, struct ep, fid.fid);
+    struct ep *ep = OWNER(fid, struct ep, fid.fid);
 
     if (ep->is_enabled)
         return -FI_EOPBADSTATE;
@@ -295,14 +295,14 @@ static void unbind(struct ep *ep)
 /* Delivers sent messages first; gives up after options.linger_ns without progress. */
 static int ep_close(struct fid *fid)
 {
-    struct ep *ep = container_of(fid, struct ep, fid.fid);
+    struct ep *ep = OWNER(fid, struct ep, fid.fid);
     struct domain *d = ep->domain;
 
     domain_enter(d);
     ep->is_closing = true;
     (void)zcrp_listener_close(ep->listener);
     while (!list_is_empty(&ep->ways))
-        way_end(LIST_OWNER(ep->ways.next, struct way, in), ZCRP_ERROR_CLOSED);
+        way_end(OWNER(ep->ways.next, struct way, in), ZCRP_ERROR_CLOSED);
     closer_await(d, &ep->closing);
     matching_fini(&ep->matching);
     peer_free_all(ep);
@@ -372,7 +372,7 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
     e->fid.cm = &cm_ops;
     e->fid.msg = &ep_msg_ops;
     e->fid.tagged = &ep_tagged_ops;
-    e->domain = container_of(domain, struct domain, fid);
+    e->domain = OWNER(domain, struct domain, fid);
     e->op_flags[OP_SEND] = info->tx_attr->op_flags;
     e->op_flags[OP_RECEIVE] = info->rx_attr->op_flags;
     bool is_any = (info->caps & (FI_SEND | FI_RECV)) == 0;

@@ -33,7 +33,7 @@ static ssize_t take(struct eq *eq, uint32_t *event, void *buffer, size_t size, u
 {
     if (list_is_empty(&eq->events))
         return -FI_EAGAIN;
-    struct event *e = LIST_OWNER(eq->events.next, struct event, in);
+    struct event *e = OWNER(eq->events.next, struct event, in);
     if (e->size > size)
         return -FI_ETOOSMALL;
     ssize_t bytes = (ssize_t)e->size;
@@ -49,7 +49,7 @@ static ssize_t take(struct eq *eq, uint32_t *event, void *buffer, size_t size, u
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buffer, size_t size,
                        uint64_t flags)
 {
-    struct eq *eq = container_of(fid, struct eq, fid);
+    struct eq *eq = OWNER(fid, struct eq, fid);
 
     (void)pthread_mutex_lock(&eq->mutex);
     ssize_t result = take(eq, event, buffer, size, flags);
@@ -74,7 +74,7 @@ static struct timespec deadline_after(int timeout_ms)
 static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buffer, size_t size,
                         int timeout_ms, uint64_t flags)
 {
-    struct eq *eq = container_of(fid, struct eq, fid);
+    struct eq *eq = OWNER(fid, struct eq, fid);
     struct timespec deadline = deadline_after(timeout_ms < 0 ? 0 : timeout_ms);
     int over = 0;
 
@@ -96,7 +96,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *entry, uin
 static ssize_t eq_write(struct fid_eq *fid, uint32_t event, const void *buffer, size_t size,
                         uint64_t flags)
 {
-    struct eq *eq = container_of(fid, struct eq, fid);
+    struct eq *eq = OWNER(fid, struct eq, fid);
 
     if (!eq->is_written || flags != 0 || size > EVENT_MOST)
         return -FI_EINVAL;
@@ -124,10 +124,10 @@ static const char *eq_strerror(struct fid_eq *fid, int code, const void *data, c
 
 static int eq_close(struct fid *fid)
 {
-    struct eq *eq = container_of(fid, struct eq, fid.fid);
+    struct eq *eq = OWNER(fid, struct eq, fid.fid);
 
     LIST_EACH(link, &eq->events)
-    free(LIST_OWNER(link, struct event, in));
+    free(OWNER(link, struct event, in));
     fabric_use(eq->fabric, -1);
     (void)pthread_cond_destroy(&eq->written);
     (void)pthread_mutex_destroy(&eq->mutex);

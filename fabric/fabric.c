@@ -16,12 +16,12 @@ struct fabric {
 
 void fabric_use(struct fid_fabric *fabric, int change)
 {
-    (void)atomic_fetch_add(&container_of(fabric, struct fabric, fid)->users, change);
+    (void)atomic_fetch_add(&OWNER(fabric, struct fabric, fid)->users, change);
 }
 
 static int fabric_close(struct fid *fid)
 {
-    struct fabric *f = container_of(fid, struct fabric, fid.fid);
+    struct fabric *f = OWNER(fid, struct fabric, fid.fid);
 
     if (atomic_load(&f->users) > 0)
         return -FI_EBUSY;
@@ -48,11 +48,11 @@ static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int coun
     (void)fabric;
     for (int i = 0; i < count; i++) {
         if (fids[i]->fclass == FI_CLASS_CQ) {
-            int error = cq_trywait(container_of(fids[i], struct cq, fid.fid));
+            int error = cq_trywait(OWNER(fids[i], struct cq, fid.fid));
             if (error != 0)
                 return error;
         } else if (fids[i]->fclass == FI_CLASS_CNTR) {
-            cntr_trywait(container_of(fids[i], struct cntr, fid.fid));
+            cntr_trywait(OWNER(fids[i], struct cntr, fid.fid));
         } else if (fids[i]->fclass != FI_CLASS_EQ) {
             return -FI_EINVAL;
         }

@@ -3,8 +3,9 @@
 #ifndef FABRIC_LIST_H
 #define FABRIC_LIST_H
 
+#include "owner.h"
+
 #include <stdbool.h>
-#include <stddef.h>
 
 struct list {
     struct list *next, *previous;
@@ -53,9 +54,6 @@ static inline void list_move(struct list *to, struct list *from)
     while (!list_is_empty(from))
         list_add(to, list_take(from));
 }
-
-/* The struct of type `type` whose member `member` the link is. */
-#define LIST_OWNER(link, type, member) ((type *)((char *)(link)-offsetof(type, member)))
 
 /* Visits each; the one that is visited may be taken out. */
 #define LIST_EACH(link, all)                                                                       \

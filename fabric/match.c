@@ -39,7 +39,7 @@ void matching_init(struct matching *m)
 static void free_arrivals(struct list *list)
 {
     LIST_EACH(link, list)
-    free(LIST_OWNER(link, struct arrival, in));
+    free(OWNER(link, struct arrival, in));
     list_init(list);
 }
 
@@ -48,7 +48,7 @@ void matching_fini(struct matching *m)
     for (int i = 0; i < 2; i++) {
         free_arrivals(&m->unexpected[i]);
         LIST_EACH(link, &m->posted[i])
-        free(LIST_OWNER(link, struct op, in));
+        free(OWNER(link, struct op, in));
     }
     free_arrivals(&m->claimed);
 }
@@ -98,7 +98,7 @@ static void retry(struct ep *ep)
     list_init(&stalled);
     list_move(&stalled, &ep->stalled);
     while (!list_is_empty(&stalled))
-        link_process(LIST_OWNER(stalled.next, struct link, in));
+        link_process(OWNER(stalled.next, struct link, in));
 }
 
 static void drop(struct ep *ep, struct arrival *a)
@@ -126,8 +126,8 @@ static struct op *find_posted(struct ep *ep, const struct peer *p, const struct 
     struct list *posted = &ep->matching.posted[e->is_tagged];
 
     for (struct list *link = posted->next; link != posted; link = link->next)
-        if (suits(LIST_OWNER(link, struct op, in), p, e))
-            return LIST_OWNER(link, struct op, in);
+        if (suits(OWNER(link, struct op, in), p, e))
+            return OWNER(link, struct op, in);
     return NULL;
 }
 
@@ -136,7 +136,7 @@ static struct arrival *find_arrival(const struct op *op, bool is_tagged)
     struct list *unexpected = &op->ep->matching.unexpected[is_tagged];
 
     for (struct list *link = unexpected->next; link != unexpected; link = link->next) {
-        struct arrival *a = LIST_OWNER(link, struct arrival, in);
+        struct arrival *a = OWNER(link, struct arrival, in);
         if (suits(op, a->peer, &a->envelope))
             return a;
     }
@@ -271,7 +271,7 @@ bool match_claim(struct op *op, uint64_t flags)
 
     for (struct list *link = ep->matching.claimed.next; link != &ep->matching.claimed;
          link = link->next) {
-        struct arrival *a = LIST_OWNER(link, struct arrival, in);
+        struct arrival *a = OWNER(link, struct arrival, in);
         if (a->claimer != op->context)
             continue;
         if ((flags & FI_DISCARD) != 0) {
@@ -306,7 +306,7 @@ bool match_cancel(struct ep *ep, const void *context)
     for (int i = 0; i < 2; i++)
         LIST_EACH(link, &ep->matching.posted[i])
         {
-            struct op *op = LIST_OWNER(link, struct op, in);
+            struct op *op = OWNER(link, struct op, in);
             if (op->context == context) {
                 cancel(op, ZCRP_ERROR_CANCELLED, FI_ECANCELED);
                 return true;
@@ -318,7 +318,7 @@ bool match_cancel(struct ep *ep, const void *context)
 static void lose_announced(struct list *arrivals, const struct way *w)
 {
     for (struct list *link = arrivals->next; link != arrivals; link = link->next) {
-        struct arrival *a = LIST_OWNER(link, struct arrival, in);
+        struct arrival *a = OWNER(link, struct arrival, in);
         if (a->way == w)
             a->way = NULL;
     }
@@ -336,7 +336,7 @@ void match_lose(struct way *w)
         lose_announced(&m->unexpected[i], w);
         LIST_EACH(link, &m->posted[i])
         {
-            struct op *op = LIST_OWNER(link, struct op, in);
+            struct op *op = OWNER(link, struct op, in);
             if (is_lost && op->peer == w->peer)
                 cancel(op, w->code, error_of_code(w->code));
         }

@@ -24,7 +24,7 @@ struct call {
 
 static struct ep *ep_of(struct fid_ep *fid)
 {
-    return container_of(fid, struct ep, fid);
+    return OWNER(fid, struct ep, fid);
 }
 
 /* With FI_SELECTIVE_COMPLETION only calls that ask for it have a completion. */

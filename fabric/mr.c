@@ -13,7 +13,7 @@ struct mr {
 
 static int mr_close(struct fid *fid)
 {
-    struct mr *mr = container_of(fid, struct mr, fid.fid);
+    struct mr *mr = OWNER(fid, struct mr, fid.fid);
 
     domain_unuse(mr->domain);
     free(mr);
@@ -38,7 +38,7 @@ static int mr_make(struct fid *fid, uint64_t access, uint64_t key, struct fid_mr
     m = calloc(1, sizeof(*m));
     if (m == NULL)
         return -FI_ENOMEM;
-    m->domain = container_of(fid, struct domain, fid.fid);
+    m->domain = OWNER(fid, struct domain, fid.fid);
     m->fid.fid = (struct fid){.fclass = FI_CLASS_MR, .context = context, .ops = &fid_ops};
     m->fid.key = key;
     domain_use(m->domain);

@@ -9,7 +9,7 @@
 static struct peer *find(const struct ep *ep, const struct address *a)
 {
     for (struct list *link = ep->peers.next; link != &ep->peers; link = link->next) {
-        struct peer *p = LIST_OWNER(link, struct peer, in);
+        struct peer *p = OWNER(link, struct peer, in);
         if (address_is_same(&p->address, a))
             return p;
     }
@@ -79,7 +79,7 @@ void ep_on_inserted(struct ep *ep, const struct address *a, fi_addr_t number)
 void ep_on_removed(struct ep *ep, fi_addr_t number)
 {
     for (struct list *link = ep->peers.next; link != &ep->peers; link = link->next) {
-        struct peer *p = LIST_OWNER(link, struct peer, in);
+        struct peer *p = OWNER(link, struct peer, in);
         if (p->fi_addr == number)
             p->fi_addr = av_number(ep->av, &p->address);
     }
@@ -100,7 +100,7 @@ void peer_let_go(struct peer *p)
 void peer_free_all(struct ep *ep)
 {
     LIST_EACH(link, &ep->peers)
-    free(LIST_OWNER(link, struct peer, in));
+    free(OWNER(link, struct peer, in));
     list_init(&ep->peers);
     free(ep->named);
     ep->named = NULL;

@@ -130,7 +130,7 @@ static enum link_verdict adopt(struct way *to, struct way *caller)
 static enum link_verdict greet_bulk(struct way *w)
 {
     for (struct list *link = w->ep->ways.next; link != &w->ep->ways; link = link->next) {
-        struct way *other = LIST_OWNER(link, struct way, in);
+        struct way *other = OWNER(link, struct way, in);
         if (!other->is_ours && other->peer != NULL && other->bulk == NULL &&
             is_same_greeter(other, &w->greeting))
             return adopt(other, w);
@@ -143,7 +143,7 @@ static enum link_verdict greet_bulk(struct way *w)
 static void find_bulk(struct way *w)
 {
     for (struct list *link = w->ep->ways.next; link != &w->ep->ways; link = link->next) {
-        struct way *early = LIST_OWNER(link, struct way, in);
+        struct way *early = OWNER(link, struct way, in);
         if (early->has_greeted && early->peer == NULL && early->control != NULL &&
             early->greeting.channel == CHANNEL_BULK && is_same_greeter(early, &w->greeting)) {
             (void)adopt(w, early);
@@ -280,7 +280,7 @@ static void on_up(struct way *w)
     LIST_EACH(link, &w->early)
     {
         list_remove(link);
-        op_end(LIST_OWNER(link, struct op, in), 0);
+        op_end(OWNER(link, struct op, in), 0);
     }
 }
 
@@ -330,7 +330,7 @@ static void end_all(struct way *w, struct list *ops)
 {
     LIST_EACH(link, ops)
     {
-        struct op *op = LIST_OWNER(link, struct op, in);
+        struct op *op = OWNER(link, struct op, in);
         list_remove(&op->in);
         zcrp_free_msg(op->message);
         op->message = NULL;
