@@ -19,8 +19,12 @@ static const char fabric_name[] = "zcrp";
 
 enum { PROTOCOL_VERSION = 1, DATA_BYTES = 8, KEY_BYTES = 8 };
 
-#define PROTOCOL_OURS (FI_PROV_SPECIFIC | 0x7a637270U) /* "zcrp" */
-#define TAG_FORMAT 0xaaaaaaaaaaaaaaaaULL               /* all 64 bits, any use of them */
+#define PROTOCOL_OURS (1U << 31 | 0x7a637270U) /* of a provider's own; "zcrp" */
+#define TAG_FORMAT 0xaaaaaaaaaaaaaaaaULL       /* all 64 bits, any use of them */
+
+/* What programs of libfabric 1 name, and libfabric 2 warns of. */
+enum { MR_BASIC = 1, MR_SCALABLE = 2 };
+#define ORDER_DATA (1ULL << 16)
 
 /* ---- what is asked for ---- */
 
@@ -49,7 +53,7 @@ static bool suits_tx(const struct fi_tx_attr *t, uint64_t caps)
     if (t == NULL)
         return true;
     return (t->caps & ~(caps | TX_CAPS)) == 0 && (t->op_flags & ~INFO_TX_FLAGS) == 0 &&
-           (t->msg_order & ~FI_ORDER_SAS) == 0 && t->comp_order == FI_ORDER_NONE &&
+           (t->msg_order & ~FI_ORDER_SAS) == 0 && t->comp_order == 0 &&
            t->inject_size <= INFO_EAGER_MOST && t->size <= INFO_QUEUE &&
            t->iov_limit <= INFO_PIECES_MOST && t->rma_iov_limit == 0;
 }
@@ -59,7 +63,7 @@ static bool suits_rx(const struct fi_rx_attr *r, uint64_t caps)
     if (r == NULL)
         return true;
     return (r->caps & ~(caps | RX_CAPS)) == 0 && (r->op_flags & ~INFO_RX_FLAGS) == 0 &&
-           (r->msg_order & ~FI_ORDER_SAS) == 0 && (r->comp_order & ~FI_ORDER_DATA) == 0 &&
+           (r->msg_order & ~FI_ORDER_SAS) == 0 && (r->comp_order & ~ORDER_DATA) == 0 &&
            r->size <= INFO_QUEUE && r->iov_limit <= INFO_PIECES_MOST;
 }
 
@@ -136,7 +140,7 @@ static int mr_mode_for(uint32_t version, const struct fi_domain_attr *hints)
 {
     if (FI_VERSION_GE(version, FI_VERSION(1, 5)))
         return 0;
-    return hints != NULL && hints->mr_mode == FI_MR_BASIC ? FI_MR_BASIC : FI_MR_SCALABLE;
+    return hints != NULL && hints->mr_mode == MR_BASIC ? MR_BASIC : MR_SCALABLE;
 }
 
 static void fill_domain(struct fi_domain_attr *d, uint32_t version,

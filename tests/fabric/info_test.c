@@ -33,7 +33,9 @@ static void change(struct fi_info *h, enum change c)
     h->mode = c == ANY_MODE ? ~UINT64_C(0) : 0;
     h->addr_format = c == INFINIBAND ? FI_SOCKADDR_IB : FI_FORMAT_UNSPEC;
     h->ep_attr->type = c == CONNECTED ? FI_EP_MSG : c == DATAGRAMS ? FI_EP_DGRAM : FI_EP_RDM;
-    h->domain_attr->mr_mode = c == ANY_MODE ? ~0 : c == OTHER_MR ? FI_MR_BASIC : 0;
+    h->domain_attr->mr_mode = c == ANY_MODE   ? ~0
+                              : c == OTHER_MR ? 1 << 0 /* the basic mode of version 1 */
+                                              : 0;
     h->domain_attr->av_type = c == TABLE ? FI_AV_TABLE : c == MAP ? FI_AV_MAP : FI_AV_UNSPEC;
     h->domain_attr->data_progress = c == MANUAL      ? FI_PROGRESS_MANUAL
                                     : c == AUTOMATIC ? FI_PROGRESS_AUTO
