@@ -39,10 +39,10 @@ struct client {
     struct client *next;
     struct door *door;
     int64_t since_ns;
-    bool is_greeted;
+    bool is_greeted, is_waiting; /* its request is there, and waits until the door is started */
 };
 
-static struct client *clients;
+static struct client *clients, **last_client = &clients; /* in the order in which they came */
 
 void door_answer_socks(int fd, uint8_t code)
 {
@@ -102,13 +102,15 @@ static void hear_request(struct client *client, const uint8_t *bytes, size_t siz
         client->door->on_client(client->door, fd, host, port);
 }
 
-/* Takes what it says when that is complete. */
+/* Takes what it says when that is complete. A request waits in the kernel while the door is not
+ * started, as a client that has not come in does. */
 static void on_socks(struct watch *watch, uint32_t events)
 {
     struct client *client = watch->context;
     uint8_t bytes[ROOM];
 
-    (void)events;
+    if ((events & EPOLLERR) != 0)
+        loop_close(watch);
     while (watch->fd >= 0) {
         ssize_t have = recv(watch->fd, bytes, sizeof(bytes), MSG_PEEK);
 
@@ -120,6 +122,9 @@ static void on_socks(struct watch *watch, uint32_t events)
         }
         size_t size = size_of(client->is_greeted, bytes, (size_t)have);
         if ((size_t)have < size)
+            return;
+        client->is_waiting = client->is_greeted && !client->door->is_started;
+        if (client->is_waiting)
             return;
         (void)!recv(watch->fd, bytes, size, 0);
         if (client->is_greeted)
@@ -137,19 +142,28 @@ static void hear_socks(struct door *door, int fd)
         (void)close(fd);
         return;
     }
-    *client = (struct client){
-        .watch = {fd, on_socks, client}, .next = clients, .door = door, .since_ns = clock_now_ns()};
-    clients = client;
+    *client =
+        (struct client){.watch = {fd, on_socks, client}, .door = door, .since_ns = clock_now_ns()};
+    *last_client = client;
+    last_client = &client->next;
     if (!loop_watch(&client->watch, EPOLLIN | EPOLLET))
         loop_close(&client->watch);
+}
+
+static void serve_waiting(struct turn *turn)
+{
+    (void)turn;
+    for (struct client *client = clients; client != NULL; client = client->next)
+        if (client->is_waiting && client->door->is_started && client->watch.fd >= 0)
+            on_socks(&client->watch, 0);
 }
 
 void door_tick(int64_t now_ns)
 {
     struct client *client;
 
-    for (struct client **place = &clients; (client = *place) != NULL;) {
-        if (now_ns - client->since_ns > socks_ns)
+    for (struct client **place = &clients; (client = *place) != NULL; last_client = place) {
+        if (!client->is_waiting && now_ns - client->since_ns > socks_ns)
             loop_close(&client->watch);
         if (client->watch.fd < 0) {
             *place = client->next;
@@ -261,6 +275,8 @@ void door_close(struct door *door)
 
 void doors_tend(struct door *const doors[FORWARDS_MOST], bool may_come)
 {
+    static struct turn serving = {.run = serve_waiting};
+
     for (int i = 0; i < FORWARDS_MOST; i++) {
         struct door *door = doors[i];
 
@@ -273,5 +289,7 @@ void doors_tend(struct door *const doors[FORWARDS_MOST], bool may_come)
         if (!may_come)
             loop_leave(&door->watch);
         door->is_started = may_come;
+        if (may_come && door->is_socks)
+            loop_soon(&serving);
     }
 }

@@ -34,7 +34,8 @@ void doors_tend(struct door *const doors[FORWARDS_MOST], bool may_come);
 /* Tells a SOCKS client how its request ended: 0; or an enum refusal, and closes it. */
 void door_answer_socks(int fd, uint8_t code);
 
-/* To be called now and then: closes SOCKS clients that say nothing for 10 s. */
+/* To be called now and then: closes SOCKS clients that say nothing for 10 s. One whose request
+ * waits for its door to accept clients is kept. */
 void door_tick(int64_t now_ns);
 
 #endif

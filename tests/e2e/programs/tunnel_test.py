@@ -385,6 +385,24 @@ def socks(place):
                     place.check(f"{rubbish} is turned away", turned_away(client))
 
 
+def socks_burst(place):
+    """Hundreds of SOCKS clients ask at once: each has to wait until the far end has room for its connection."""
+    with Target.echo() as echo, Far(place, echo) as far, Near(far, None, "--socks", "0") as near:
+        clients = [connect(near.port) for _ in range(200)]
+        for said in (b"\5\1\0", bytes([5, 1, 0, 1, 127, 0, 0, 1]) + echo.port.to_bytes(2, "big")):
+            for client in clients:
+                client.sendall(said)
+        served = 0
+        for client in clients:
+            with client:
+                try:
+                    client.shutdown(socket.SHUT_WR)
+                    served += fetch(client)[:4] == b"\5\0\5\0"
+                except OSError:
+                    pass
+        place.check(f"{served} of 200 are served: {set(near.lines)}", served == 200)
+
+
 # ---- by a remote shell, and on standard input
 
 def shell(place, *lines):
@@ -588,5 +606,5 @@ def few_descriptors(place):
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, all_addresses, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
-        command_line, paused, killed_far, killed_near, reverse, socks,
+        command_line, paused, killed_far, killed_near, reverse, socks, socks_burst,
         by_shell, shell_stays, shell_is_cut_off, stdio, stdio_socket, stdio_unread, few_descriptors])
