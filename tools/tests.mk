@@ -90,7 +90,7 @@ $(OUT)/tests/unit-cp: $(unit_cp) $(SUPPORT) $(OUT)/zcrp-cp.a $(COMMON) $(STATIC)
 $(OUT)/zcrp-tunnel.a: $(filter-out %/main.o,$(call objects,tools/zcrp-tunnel/*.c))
 	$(archive)
 $(OUT)/tests/unit-tunnel: $(unit_tunnel) $(SUPPORT) $(OUT)/zcrp-tunnel.a $(COMMON) $(STATIC)
-	$(link_test) $(libcheck) -lm
+	$(link_test) $(libcheck) -lm -Wl,--wrap=getaddrinfo
 $(property): $(call tests_of,property) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck) -lm
 $(golden): $(call tests_of,golden) $(WORLD) $(SUPPORT) $(INTERNAL)

@@ -4,7 +4,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,8 @@
 #include "common/clock.h"
 #include "loop.h"
 #include "spec.h"
+
+enum { SHARES = 64 };
 
 static const int64_t dial_ns = 20000000000;
 static const int64_t address_ns = 5000000000; /* of one that has others behind it */
@@ -59,13 +60,14 @@ void socket_reset(int fd)
 struct dial {
     struct watch watch;
     struct job job;
-    struct dial *next; /* of all */
+    struct dial *next;    /* of all */
+    struct dial *waiting; /* the next of its share that waits for a thread */
+    struct share *share;  /* of its asker */
     struct addrinfo *found, *tried;
-    dial_end on_end;       /* NULL: was called, or is not to be */
-    atomic_bool is_wanted; /* or the thread need not resolve it any more */
+    dial_end on_end; /* NULL: was called, or is not to be */
     void *context;
     int64_t since_ns, tried_ns; /* it began, and the address that is tried */
-    enum { DIAL_RESOLVES, DIAL_CONNECTS, DIAL_OVER } phase;
+    enum { DIAL_WAITS, DIAL_RESOLVES, DIAL_CONNECTS, DIAL_OVER } phase;
     int code; /* of getaddrinfo, or errno */
     char host[HOST_ROOM];
     uint16_t port;
@@ -73,12 +75,19 @@ struct dial {
 
 static struct dial *dials;
 
+/* The askers whose names have the same hash, and how many threads resolve names for them. */
+static struct share {
+    struct dial *first, *last; /* what waits for a thread */
+    int resolving;
+} shares[SHARES];
+
+static int resolving; /* of all shares */
+
 static void tell(struct dial *dial, int fd, enum refusal reason, const char *text)
 {
     dial_end on_end = dial->on_end;
 
     dial->on_end = NULL;
-    atomic_store(&dial->is_wanted, false);
     if (on_end != NULL)
         on_end(dial->context, fd, reason, text);
 }
@@ -136,10 +145,8 @@ static void on_connected(struct watch *watch, uint32_t events)
     }
 }
 
-static void on_resolved(struct job *job)
+static void on_resolved(struct dial *dial)
 {
-    struct dial *dial = (struct dial *)((char *)job - offsetof(struct dial, job));
-
     dial->phase = DIAL_CONNECTS;
     dial->tried = dial->found;
     if (dial->on_end == NULL || dial->code != 0)
@@ -148,43 +155,110 @@ static void on_resolved(struct job *job)
         try_next(dial);
 }
 
-static void resolve_in_thread(struct crew_job *job)
-{
-    struct dial *dial = (struct dial *)((char *)job - offsetof(struct dial, job.crew));
+/* ---- names ---- */
 
-    if (atomic_load(&dial->is_wanted))
-        dial->code = socket_resolve(&dial->found, dial->host, dial->port, 0);
+static struct dial *dial_of(struct crew_job *job)
+{
+    return (struct dial *)((char *)job - offsetof(struct dial, job.crew));
 }
 
-struct dial *dial_start(const char *host, uint16_t port, dial_end on_end, void *context)
+static void resolve_in_thread(struct crew_job *job)
+{
+    struct dial *dial = dial_of(job);
+
+    dial->code = socket_resolve(&dial->found, dial->host, dial->port, 0);
+}
+
+static struct dial *take_waiting(struct share *share)
+{
+    struct dial *dial = share->first;
+
+    share->first = dial->waiting;
+    return dial;
+}
+
+/* No share has more threads than are free: one whose names are slow leaves half of the threads to
+ * the others, two leave a third. */
+static void resolve_waiting(void)
+{
+    for (struct share *share = shares; share < shares + SHARES; share++) {
+        while (share->first != NULL && share->resolving < CREW_THREADS_MOST - resolving) {
+            struct dial *dial = take_waiting(share);
+
+            if (dial->phase == DIAL_OVER) { /* nobody wants it any more */
+                dial->share = NULL;
+                continue;
+            }
+            dial->phase = DIAL_RESOLVES;
+            share->resolving++;
+            resolving++;
+            loop_job(&dial->job, JOB_RESOLVE);
+        }
+    }
+}
+
+static void on_name(struct job *job)
+{
+    struct dial *dial = dial_of(&job->crew);
+
+    dial->share->resolving--;
+    dial->share = NULL;
+    resolving--;
+    on_resolved(dial);
+    resolve_waiting();
+}
+
+static void on_address(struct job *job)
+{
+    on_resolved(dial_of(&job->crew));
+}
+
+static void wait_for_thread(struct dial *dial, const char *asker)
+{
+    uint32_t hash = 0;
+
+    while (*asker != '\0')
+        hash = 31 * hash + (uint8_t)*asker++;
+    struct share *share = dial->share = &shares[hash % SHARES];
+    if (share->first != NULL)
+        share->last->waiting = dial;
+    else
+        share->first = dial;
+    share->last = dial;
+    resolve_waiting();
+}
+
+struct dial *dial_start(const char *host, uint16_t port, const char *asker, dial_end on_end,
+                        void *context)
 {
     struct dial *dial = calloc(1, sizeof(*dial));
 
     if (dial == NULL)
         return NULL;
     *dial = (struct dial){.watch = {-1, on_connected, dial},
-                          .job = {.crew.work = resolve_in_thread, .finish = on_resolved},
+                          .job = {.crew.work = resolve_in_thread, .finish = on_name},
                           .next = dials,
                           .on_end = on_end,
-                          .is_wanted = true,
                           .context = context,
                           .since_ns = clock_now_ns(),
                           .port = port};
     (void)snprintf(dial->host, sizeof(dial->host), "%s", host);
     dials = dial;
     dial->code = socket_resolve(&dial->found, host, port, AI_NUMERICHOST);
-    if (dial->code == 0)
-        loop_job_done(&dial->job); /* `on_end` may not be called before this returns */
-    else
-        loop_job(&dial->job, JOB_RESOLVE);
+    if (dial->code != 0) {
+        wait_for_thread(dial, asker);
+    } else { /* `on_end` may not be called before this returns */
+        dial->job.finish = on_address;
+        dial->phase = DIAL_RESOLVES;
+        loop_job_done(&dial->job);
+    }
     return dial;
 }
 
 void dial_cancel(struct dial *dial)
 {
     dial->on_end = NULL;
-    atomic_store(&dial->is_wanted, false);
-    if (dial->phase == DIAL_CONNECTS)
+    if (dial->phase != DIAL_RESOLVES) /* its thread goes on */
         end(dial, -1, 0, "");
 }
 
@@ -193,7 +267,7 @@ void dial_tick(int64_t now_ns)
     struct dial *dial;
 
     for (struct dial **place = &dials; (dial = *place) != NULL;) {
-        if (dial->phase == DIAL_OVER) {
+        if (dial->phase == DIAL_OVER && dial->share == NULL) {
             *place = dial->next;
             if (dial->found != NULL)
                 freeaddrinfo(dial->found);
@@ -205,7 +279,9 @@ void dial_tick(int64_t now_ns)
         if (is_late && dial->phase == DIAL_CONNECTS) {
             dial->code = ETIMEDOUT;
             fail(dial);
-        } else if (is_late) { /* its thread goes on, or has not begun */
+        } else if (is_late) { /* its thread goes on, if it has one */
+            if (dial->phase == DIAL_WAITS)
+                dial->phase = DIAL_OVER;
             tell(dial, -1, REFUSAL_HOST, "its name takes too long to resolve");
         } else if (is_silent && dial->tried != NULL) {
             loop_close(&dial->watch);

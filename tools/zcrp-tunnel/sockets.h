@@ -20,13 +20,16 @@ void socket_reset(int fd);
 int socket_resolve(struct addrinfo **found, const char *host, uint16_t port, int flags);
 
 /* A way to a target: names are resolved in a thread, addresses tried one after another, the next
- * one after 5 s of silence, for 20 s at most in all, the wait for a thread included. It is freed by
- * itself after `on_end` was called, or it was cancelled. */
+ * one after 5 s of silence, for 20 s at most in all, the wait for a thread included. An asker whose
+ * names are slow leaves threads to the other askers. It is freed by itself after `on_end` was
+ * called, or it was cancelled. */
 struct dial;
 typedef void (*dial_end)(void *context, int fd, enum refusal reason, const char *text);
 
-/* `fd` in `on_end` is the callee's; -1: the reason. NULL: no memory, and no call. */
-struct dial *dial_start(const char *host, uint16_t port, dial_end on_end, void *context);
+/* `asker`: the peer's host. `fd` in `on_end` is the callee's; -1: the reason. NULL: no memory, and
+ * no call. */
+struct dial *dial_start(const char *host, uint16_t port, const char *asker, dial_end on_end,
+                        void *context);
 void dial_cancel(struct dial *dial);
 
 /* To be called now and then: gives up those that take too long. */

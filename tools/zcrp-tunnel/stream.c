@@ -687,10 +687,16 @@ static void on_dialed(void *context, int fd, enum refusal reason, const char *te
 
 void stream_dial(struct stream *stream, const char *host, uint16_t port)
 {
+    char peer[PEER_ROOM] = "";
+
     (void)snprintf(stream->name, sizeof(stream->name), "%s:%u", host, (unsigned)port);
     counts.streams++;
     stream->phase = STREAM_ASKING;
-    stream->dial = dial_start(host, port, on_dialed, stream);
+    (void)zcrp_connection_peer(stream->connection, peer, sizeof(peer));
+    char *colon = strrchr(peer, ':'); /* each connection has a port of its own */
+    if (colon != NULL)
+        *colon = '\0';
+    stream->dial = dial_start(host, port, peer, on_dialed, stream);
     if (stream->dial == NULL)
         stream_refuse(stream, REFUSAL_FAILED, "no memory");
 }

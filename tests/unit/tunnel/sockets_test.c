@@ -5,15 +5,34 @@
 #include "common/clock.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 static const int64_t second_ns = 1000000000;
 
-static int ends, end_fd;
+static int ends, end_fd, ends_of_loop; /* before the slow names had an answer */
 static int64_t tick_ns;
+static atomic_bool is_slow = true; /* the lookup of "slow" */
+
+/* As getaddrinfo, for which the linker takes it; "slow" has no answer while is_slow. */
+int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
+                       struct addrinfo **found);
+int __real_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
+                       struct addrinfo **found);
+
+int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
+                       struct addrinfo **found)
+{
+    if (host == NULL || strcmp(host, "slow") != 0 || (hints->ai_flags & AI_NUMERICHOST) != 0)
+        return __real_getaddrinfo(host, port, hints, found);
+    while (atomic_load(&is_slow))
+        (void)usleep(1000);
+    return EAI_NONAME;
+}
 
 static void on_end(void *context, int fd, enum refusal reason, const char *text)
 {
@@ -40,7 +59,13 @@ static void nothing(void)
 {
 }
 
-static const struct loop_calls calls = {on_completion, on_tick, nothing, nothing};
+static void on_loop_end(void)
+{
+    ends_of_loop = ends;
+    atomic_store(&is_slow, false);
+}
+
+static const struct loop_calls calls = {on_completion, on_tick, nothing, on_loop_end};
 
 /* One thread has the loop, of which a process has one. */
 static bool begin(void)
@@ -58,7 +83,7 @@ TEST(dial_tick__a_name_that_takes_long)
 {
     if (!begin())
         return;
-    ck_assert_ptr_nonnull(dial_start("localhost", 1, on_end, NULL));
+    ck_assert_ptr_nonnull(dial_start("localhost", 1, "", on_end, NULL));
     dial_tick(clock_now_ns() + 15 * second_ns);
     ck_assert_int_eq(ends, 0);
     dial_tick(clock_now_ns() + 25 * second_ns);
@@ -81,12 +106,29 @@ TEST(dial_start__an_address)
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, size), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &size), 0);
-    ck_assert_ptr_nonnull(dial_start("127.0.0.1", ntohs(at.sin_port), on_end, NULL));
+    ck_assert_ptr_nonnull(dial_start("127.0.0.1", ntohs(at.sin_port), "", on_end, NULL));
     ck_assert_int_eq(ends, 0);
     (void)loop_run();
     ck_assert_int_eq(ends, 1);
     ck_assert_int_ge(end_fd, 0);
     (void)close(end_fd);
     (void)close(listener);
+    dial_tick(clock_now_ns());
+}
+
+/* One asker's slow names take not all threads: another asker's name is looked up at once. */
+TEST(dial_start__slow_names_of_one_asker)
+{
+    struct dial *slow[2 * CREW_THREADS_MOST];
+
+    if (!begin())
+        return;
+    for (int i = 0; i < ROWS(slow); i++)
+        slow[i] = dial_start("slow", 1, "192.0.2.1", on_end, NULL);
+    ck_assert_ptr_nonnull(dial_start("localhost", 1, "192.0.2.2", on_end, NULL));
+    for (int i = CREW_THREADS_MOST; i < ROWS(slow); i++)
+        dial_cancel(slow[i]); /* those that wait for a thread, too */
+    (void)loop_run();
+    ck_assert_int_eq(ends_of_loop, 1);
     dial_tick(clock_now_ns());
 }
