@@ -68,10 +68,15 @@ void thread_leave(struct thread *t)
 
 enum { LOOKS = 16 }; /* at a mutex that another thread holds, before this one sleeps */
 
-/* Not a variable of the thread's: that is a call of the linker's in a shared library. */
+/* Not a variable of the thread's: that is a call of the linker's in a shared library. Nor
+ * pthread_self, which is a call as well, where the compiler can say where the thread's data lie. */
 static const void *self(void)
 {
+#if (defined(__x86_64__) && __GNUC__ >= 11) || defined(__aarch64__)
+    return __builtin_thread_pointer();
+#else
     return (const void *)(uintptr_t)pthread_self();
+#endif
 }
 
 static void set_holder(struct mutex *m, const void *holder)
