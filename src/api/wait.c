@@ -342,11 +342,9 @@ int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns)
     if (m == NULL)
         return code_of_null("message");
     int code = process_refusal(forked_generation());
-    if (code != ZCRP_OK)
-        return code;
-    if (!message_is_in_flight(m))
-        return message_code(m);
-    return wait_for_end(m, clock_deadline(timeout_ns));
+    if (code == ZCRP_OK)
+        code = message_code(m);
+    return code == ZCRP_ERROR_BUSY ? wait_for_end(m, clock_deadline(timeout_ns)) : code;
 }
 
 /* The index of a message that has ended, ZCRP_ERROR_BUSY if there is none but one is in flight,
