@@ -70,9 +70,8 @@ bool missing_covers(const struct missing_pool *pool, const struct missing *chain
 
 /* Takes [range) out; what of it is not missing does not matter. False, with nothing changed but
  * the count of refusals, if that needs a node and there is none, or the chain has MISSING_LINKS.
- * first
- * <= last (CHECKed). O(1) for
- * a range that follows the last one taken out, or begins behind a gap after that, else O(links). */
+ * first <= last (CHECKed). O(1) for a range that follows the last one taken out, or begins behind a
+ * gap after that, else O(links). */
 bool missing_remove(struct missing_pool *pool, struct missing *chain, struct interval range);
 
 /* Moves a pool of which nothing is used back to where it began. */
