@@ -306,11 +306,38 @@ static void call_as(struct caller *c, const char *port, uint8_t number)
     greet(c, number);
 }
 
-/* Sends as much as it may for a while; how many messages have landed? */
+enum { CALM_MS = 1000 }; /* in which nothing lands: no more will */
+
+static int landed_of(struct zcrp_msg *const messages[], int count)
+{
+    int landed = 0;
+
+    for (int i = 0; i < count; i++)
+        landed += zcrp_error(messages[i]) == ZCRP_OK;
+    return landed;
+}
+
+/* Until all have landed, or no more do; how many have? */
+static int await_landings(struct zcrp_msg *const messages[], int count)
+{
+    int64_t until = now_ms() + CALM_MS;
+    int landed = 0;
+
+    while (landed < count && now_ms() < until) {
+        for (int i = 0; i < 100; i++)
+            nodes_turn();
+        int now = landed_of(messages, count);
+        if (now > landed)
+            until = now_ms() + CALM_MS;
+        landed = now;
+    }
+    return landed;
+}
+
+/* Sends as much as it may; how many messages have landed? */
 static int flood(struct caller *c, int count)
 {
     static struct zcrp_msg *out[10000];
-    int landed = 0;
 
     for (int i = 0; i < count; i++) {
         out[i] = zcrp_alloc_msg(ZCRP_COPY_MOST);
@@ -321,10 +348,8 @@ static int flood(struct caller *c, int count)
         if (i % 32 == 0)
             nodes_turn();
     }
-    for (int64_t until = now_ms() + 500; now_ms() < until;)
-        nodes_turn();
+    int landed = await_landings(out, count);
     for (int i = 0; i < count; i++) {
-        landed += zcrp_error(out[i]) == ZCRP_OK;
         (void)zcrp_cancel(out[i]);
         zcrp_free_msg(out[i]);
     }
