@@ -1,6 +1,6 @@
 /* A domain: one zcrp queue, which tells what happens on the connections of all endpoints, and one
- * mutex, within which everything in this provider lives. Whoever takes from the queue holds it, so
- * what happens is handled by one thread at a time.
+ * mutex, which guards everything in it. Whoever takes from the queue holds the mutex, so one thread
+ * at a time handles what happens.
  *
  * Progress is made by whoever reads a completion queue or a counter, and, where the program asks
  * for automatic progress, by a thread. ZCRP's own threads go on sending and acknowledging

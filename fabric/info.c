@@ -22,7 +22,7 @@ enum { PROTOCOL_VERSION = 1, DATA_BYTES = 8, KEY_BYTES = 8 };
 #define PROTOCOL_OURS (1U << 31 | 0x7a637270U) /* of a provider's own; "zcrp" */
 #define TAG_FORMAT 0xaaaaaaaaaaaaaaaaULL       /* all 64 bits, any use of them */
 
-/* What programs of libfabric 1 name, and libfabric 2 warns of. */
+/* Programs that were written for libfabric 1 use these values. libfabric 2 warns of their names. */
 enum { MR_BASIC = 1, MR_SCALABLE = 2 };
 #define ORDER_DATA (1ULL << 16)
 

@@ -1,5 +1,5 @@
-/* What endpoints of this provider can do: the numbers that fi_getinfo tells, and that the rest of
- * the provider keeps to. */
+/* Limits and flags of this provider's endpoints: fi_getinfo tells them, and the other parts of the
+ * provider keep to them. */
 #ifndef FABRIC_INFO_H
 #define FABRIC_INFO_H
 

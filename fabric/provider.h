@@ -1,9 +1,10 @@
 /* The provider, and the libfabric that has loaded it.
  *
  * A process may hold several libfabrics (the system's, and one within a Python wheel), and the
- * layout of struct fi_info has versions. So nothing here is linked with libfabric: its functions
- * are those of the library that calls fi_prov_ini, in the newest version that it has. That library
- * makes and frees each fi_info, in its own layout, of which this provider knows the beginning. */
+ * layout of struct fi_info has versions. So nothing here is linked with libfabric. The provider
+ * calls the functions of the library that called fi_prov_ini, each in the newest version there.
+ * That library makes and frees each fi_info, in its own layout, whose beginning the provider knows.
+ */
 #ifndef FABRIC_PROVIDER_H
 #define FABRIC_PROVIDER_H
 

@@ -1,5 +1,6 @@
-/* What a listening rank gives to the rank that is to connect to it, and what that says first. NCCL
- * carries the handle over its own bootstrap network; so its bytes may be anything.
+/* A handle: a listening rank gives it to the rank that shall connect, which names its ticket in the
+ * first message. NCCL carries the handle over its own bootstrap network; so its bytes may be
+ * anything.
  *
  *      0  "zcrpnet1"
  *      8  family: 4, 6; 2 bytes of 0

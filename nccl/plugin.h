@@ -1,4 +1,5 @@
-/* What the parts of the plugin share: its state, which plugin.c sets up once, and NCCL's log. */
+/* The plugin's state, which plugin.c sets up once, and NCCL's log. All parts of the plugin use
+ * both. */
 #ifndef NCCL_PLUGIN_H
 #define NCCL_PLUGIN_H
 

@@ -149,7 +149,7 @@ TEST(name__with_little_room)
     ck_assert_int_eq(fi_getname(&n.ep->fid, NULL, &bytes), -FI_ETOOSMALL);
 }
 
-/* What is sent to an address that is in no AV fails, at once or by its completion. */
+/* A send to an address that is in no AV fails, at once or by its completion. */
 TEST(send__to_an_unknown_address, .rows = 3)
 {
     static const fi_addr_t nowhere[] = {12345, FI_ADDR_UNSPEC, FI_ADDR_NOTAVAIL};

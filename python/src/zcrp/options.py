@@ -87,7 +87,7 @@ class Aal5:
     congested: Optional[int] = None
     """Chance of each datagram to be marked as congested."""
     discard: Optional[int] = None
-    """What else of a datagram is lost with one of its cells; 0: nothing, 1: the cells behind it, 2: all."""
+    """Cells of a datagram that are lost together with one of them; 0: no others, 1: those behind it, 2: all."""
     seed: Optional[int] = None
     """The seed of the faults, 0 to 2^64 - 1."""
 

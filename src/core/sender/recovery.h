@@ -227,8 +227,8 @@ struct lost_unit {
     bool is_unwanted; /* maybe the network has not lost it: its buffer was withdrawn */
 };
 
-/* The receiver has withdrawn a buffer. What is in transit for it arrives, is dropped there, and is
- * not acknowledged. */
+/* The receiver has withdrawn a buffer. It drops units that arrive for that buffer, and does not
+ * acknowledge them. */
 static inline void recovery_on_withdrawn(struct recovery *r)
 {
     r->withdrawn = r->in_transit.next;
