@@ -119,6 +119,7 @@ TEST(transfer__address_is_gone_for_a_while)
     const nlong size = 20000;
     struct zcrp_msg *in = zcrp_alloc_msg(size), *out = zcrp_alloc_msg(size);
 
+    pattern_fill(out->buffer, size, 9);
     for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         struct ends e = ends_open(1472, ZCRP_NO_MEMORY);
         transfer(&e, 1, ZCRP_OK);
@@ -130,6 +131,7 @@ TEST(transfer__address_is_gone_for_a_while)
         set_fault(&sends, 0, 0, 0);
         assert_int_equal(zcrp_wait_for(in, 20000000000), ZCRP_OK);
         assert_int_equal(zcrp_wait_for(out, 20000000000), ZCRP_OK);
+        assert_true(pattern_holds(in->buffer, size, 9));
         ends_close(&e);
     }
     zcrp_free_msg(in);
