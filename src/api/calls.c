@@ -229,6 +229,15 @@ static bool submit_straight(struct zcrp_entity *e, struct message *m, nlong size
     return e->machine.role == MACHINE_SENDER ? submit_whole(e, m, size) : post_shown(e, m, size);
 }
 
+/* Under the mutex, which it leaves. */
+static inline void submit_any(struct zcrp_entity *e, struct message *m, nlong size)
+{
+    if (submit_straight(e, m, size))
+        return;
+    entity_touch(e);
+    submit_and_leave(e, m, size);
+}
+
 /* Under the mutex. Why a message cannot be submitted; OK if it can. */
 static int refusal(const struct zcrp_entity *e)
 {
@@ -267,13 +276,10 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
         return code;
     mutex_lock(&entity->link->mutex);
     code = refusal(entity);
-    if (code == ZCRP_OK && submit_straight(entity, m, size))
-        return ZCRP_OK;
-    entity_touch(entity);
     if (code == ZCRP_OK)
-        submit_and_leave(entity, m, size);
+        submit_any(entity, m, size);
     else
-        entity_leave(entity);
+        mutex_unlock(&entity->link->mutex);
     return code;
 }
 
@@ -319,13 +325,14 @@ int zcrp_send_copy(struct zcrp_entity *sender, const void *bytes, size_t size)
     struct message *m = create_copy(bytes, size);
     if (m == NULL)
         return ZCRP_ERROR_MEMORY;
-    entity_enter(sender);
+    mutex_lock(&sender->link->mutex);
     code = copy_refusal(sender, size);
     if (code == ZCRP_OK) {
         sender->copied += message_copy_bytes(size);
-        submit_and_leave(sender, m, size);
+        submit_any(sender, m, size);
     } else {
-        entity_leave(sender);
+        entity_touch(sender);
+        entity_leave(sender); /* which may end some of the copies before it */
         free(m);
     }
     return code;
