@@ -202,7 +202,8 @@ symbolic:
 # A variant that does not build is one failure. A compiler that nobody here has seen may warn, and the tests go on;
 # continuous integration (.ci/run) sets WERROR=-Werror.
 CHECK_first := aal5 memory-little e2e
-CHECK_plain := $(CHECK_first) $(patsubst sim,sim-brief,$(filter-out model property memory $(CHECK_first),$(SUITE_NAMES)))
+CHECK_plain := $(CHECK_first) $(patsubst proofs,proofs-quick,$(patsubst sim,sim-brief,\
+	$(filter-out model property memory $(CHECK_first),$(SUITE_NAMES))))
 CHECK_asan := e2e-little property unit-around-core sim-little mock-little corpus
 CHECK_tsan := threads
 build_tests = 'build/$(or $(3),$(1)):build=$(parallel) built VARIANT=$(1) SUITES="$(2)"'
