@@ -11,7 +11,7 @@
 #: make check      what finds most of it, also under sanitizers, in about five minutes
 #: make check-all  everything that there is to test; as root; about an hour
 #:
-#: make unit mock property golden corpus sim attack e2e aal5 memory nccl-net scripts python checks model proofs   one suite
+#: make unit mock property golden corpus sim attack e2e aal5 memory nccl-net provider scripts python checks model proofs   one suite
 #: make asan ubsan tsan valgrind                    the suites under a sanitizer
 #: make fuzz       the fuzzers in tests/fuzz, for TIME=30 s each (FUZZ=...: other options of libFuzzer)
 #: make stress     random calls from several threads for TIME=30 s a seed (VARIANT=asan, tsan)

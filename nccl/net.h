@@ -1,6 +1,6 @@
 /* NCCL's interface for network plugins, in declarations of this project's own. The source is NCCL
  * 2.30 (github.com/NVIDIA/nccl): plugins/net/README.md says what each call does, and
- * src/include/plugin/net/net_v8.h to net_v12.h have the layouts, which tests/nccl/layout_test.c
+ * src/include/plugin/net/net_v8.h to net_v12.h have the layouts, which tests/nccl/interface_test.c
  * keeps.
  *
  * A plugin exports one table for each version that it speaks, ncclNetPlugin_v8 to _v12. NCCL takes

@@ -253,7 +253,7 @@ static const struct argument_row rows[] = {
     ARGUMENT(
         "peers", 0, NUMBER, AT(peers), 1, OPTIONS_MAX_PEERS, "N",
         "measure N connections between two processes here, all busy at once, each process with "
-        "one thread and epoll; zcrp and tcp",
+        "one thread; zcrp with a completion queue, tcp with epoll",
         DECIDES),
     ARGUMENT_TRUE("duplex", 0, AT(is_duplex),
                   "with --peers: messages go both ways at once over each connection; bytes of both "
@@ -321,7 +321,8 @@ static const struct argument_row rows[] = {
              "ZCRP's congestion control: bbr, cubic, reno, none (bbr)", .names = congestion_names,
              .wanted = "none, reno, cubic or bbr", DECIDES),
     ARGUMENT("tcp-cc", 0, TEXT, AT(tcp_cc), 0, 0, "NAME",
-             "congestion control of plain tcp and tls; default: the machine's (the best)", DECIDES),
+             "congestion control of plain tcp, tls and ktls; default: the machine's (the best)",
+             DECIDES),
 
     ARGUMENT_HEADING("What comes out:"),
     ARGUMENT("interval", 'i', SECONDS, AT(interval_ns), 1, DAY_MS, "SECONDS",
