@@ -19,11 +19,12 @@ static void note_taken(struct zcrp_entity *e, uint64_t before)
         rx_release(e);
 }
 
-/* True if memory is to be glanced at: its peer wakes nobody then. */
+/* True if memory is to be glanced at: its peer wakes nobody then. A waiter that has the lease looks
+ * itself, and says itself whether it sleeps. */
 static bool say_glances(struct zcrp_entity *e)
 {
     mutex_lock(&e->link->mutex);
-    bool is_memory = transport_is_memory(e->transport);
+    bool is_memory = transport_is_memory(e->transport) && !lease_is_taken(&e->link->lease);
     if (is_memory)
         rx_say_awake(e);
     mutex_unlock(&e->link->mutex);

@@ -425,7 +425,11 @@ instant rx_on_arrival(void *client)
     uint64_t messages;
     duration nap;
 
-    if (sockets_member_is_in(&e->link->sockets) || !rx_begin_turn(e, false, &messages))
+    if (sockets_member_is_in(&e->link->sockets)) {
+        (void)sockets_arrive(&e->link->sockets); /* what was due here is due there */
+        return ENGINE_LEAVE_BE;
+    }
+    if (!rx_begin_turn(e, false, &messages))
         return ENGINE_LEAVE_BE;
     struct workspace *w = workspace_take();
     if (w == NULL)

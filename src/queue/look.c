@@ -212,6 +212,12 @@ void queue_give_lease(struct zcrp_queue *q)
         queue_wake_takers(q); /* one of them takes it */
 }
 
+void queue_begin_showing(struct zcrp_queue *q)
+{
+    mutex_lock(&q->mutex);
+    leave_lease(q, lease_return(&q->lease));
+}
+
 /* A kept lease ends LEASE_TERM after it was given. */
 instant queue_was_looked_at(const struct zcrp_queue *q)
 {

@@ -33,8 +33,10 @@ static void ring(void *queue)
 
 void queue_ring_descriptor(struct zcrp_queue *q)
 {
-    if (atomic_load(&q->is_on) && !atomic_exchange(&q->is_rung, true))
-        wake_signal(&q->wake);
+    if (!atomic_load(&q->is_on) || atomic_exchange(&q->is_rung, true))
+        return;
+    wake_signal(&q->wake);
+    atomic_store(&q->is_signalled, true); /* behind it: a clear that came too early comes again */
 }
 
 void queue_ring_for_rest(struct zcrp_queue *q)
@@ -51,8 +53,9 @@ void queue_ring_for_rest(struct zcrp_queue *q)
 /* Clearing may swallow the ring for what came just then. */
 void queue_clear_descriptor(struct zcrp_queue *q)
 {
-    if (!atomic_load(&q->is_on) || !atomic_load(&q->is_rung))
+    if (!atomic_load(&q->is_on) || !(atomic_load(&q->is_rung) || atomic_load(&q->is_signalled)))
         return;
+    atomic_store(&q->is_signalled, false);
     wake_clear(&q->wake);
     atomic_store(&q->is_rung, false);
     queue_ring_for_rest(q);
@@ -65,8 +68,10 @@ int zcrp_queue_descriptor(struct zcrp_queue *queue)
     int code = process_refusal(queue->generation);
     if (code != ZCRP_OK)
         return code;
-    if (!atomic_exchange(&queue->is_on, true))
+    if (!atomic_exchange(&queue->is_on, true)) {
         queue_ring_descriptor(queue); /* there may be something: who polls takes once in vain */
+        queue_begin_showing(queue);
+    }
     return queue->descriptor;
 }
 

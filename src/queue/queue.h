@@ -51,11 +51,12 @@ struct zcrp_queue {
     uint32_t vain;            /* the same: looks in a row that found nothing */
     _Atomic uint32_t glances; /* (a) of takers without the lease */
 
-    _Atomic bool is_on;   /* (a) the descriptor was asked for */
-    int descriptor;       /* (c) an epoll, for the user: of the wake, */
-    bool has_sockets;     /* (q) and of the sockets, while the engine does not look at them */
-    struct wake wake;     /* readable while there is something to take */
-    _Atomic bool is_rung; /* (a) it is, or is about to be */
+    _Atomic bool is_on;        /* (a) the descriptor was asked for */
+    int descriptor;            /* (c) an epoll, for the user: of the wake, */
+    bool has_sockets;          /* (q) and of the sockets, while the engine does not look at them */
+    struct wake wake;          /* readable while there is something to take */
+    _Atomic bool is_rung;      /* (a) it is, or is about to be */
+    _Atomic bool is_signalled; /* (a) it was written to, and not cleared since */
 };
 
 /* ---- waking ---- */
@@ -93,6 +94,10 @@ void queue_abandon_looking(struct zcrp_queue *q);
 /* A taker takes the lease; false: another one has it. */
 bool queue_take_lease(struct zcrp_queue *q);
 void queue_give_lease(struct zcrp_queue *q);
+
+/* The user polls the descriptor from now on: a lease that is kept for the next taker would let it
+ * wait. */
+void queue_begin_showing(struct zcrp_queue *q);
 
 /* When a taker last gave it back. Any thread. */
 instant queue_was_looked_at(const struct zcrp_queue *q);

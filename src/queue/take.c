@@ -13,7 +13,8 @@
 enum {
     IN_A_ROW = 16,     /* completions of one place: then others have their turn */
     LOOKS_A_YIELD = 8, /* of the core */
-    GLANCES = 32,      /* at memory alone, in a row */
+    GLANCES = 32,      /* at memory alone, in a row, */
+    GLANCES_A_CLOCK = 4,
 };
 
 /* A taker that is told something looks at the sockets so often, too. */
@@ -268,13 +269,16 @@ static int look(struct taking *t, uint32_t seen)
     }
 }
 
-/* Is it another taker's turn to look at the sockets? It need not be exact. */
+/* Is it another taker's turn to look at the sockets? It need not be exact, but a program that takes
+ * seldom does not let them wait. */
 static bool is_others_turn(struct zcrp_queue *q)
 {
     uint32_t glances = atomic_load_explicit(&q->glances, memory_order_relaxed) + 1;
 
     atomic_store_explicit(&q->glances, glances, memory_order_relaxed);
-    return glances % GLANCES != 0;
+    if (glances % GLANCES == 0)
+        return false;
+    return glances % GLANCES_A_CLOCK != 0 || queue_was_looked_at(q) >= clock_now() - LOOK_EVERY;
 }
 
 /* Glances at memory, which takes no lease, while one is kept for this taker. True if it has told

@@ -273,6 +273,37 @@ TEST(asleep__not_without_what_comes_behind_the_last_look)
     close_pair(&p);
 }
 
+/* A link joins a queue amid a turn of the library's thread, and a message comes behind that
+ * thread's last look: nobody is woken for it, so whoever takes looks. With two links in it the
+ * queue does not ask each by itself. */
+TEST(asleep__not_when_it_joins_a_queue_amid_a_turn)
+{
+    struct pair p = open_pair(), other = open_pair();
+    struct zcrp_completion c = {.message = NULL};
+    struct zcrp_queue *q;
+
+    begin(&other);
+    begin(&p);
+    assert_int_equal(zcrp_queue_open(&q), ZCRP_OK);
+    assert_int_equal(zcrp_queue_add(q, other.receiver, NULL), ZCRP_OK);
+    atomic_store(&at.holds_worker, true);
+    send_and_wait(&p, 0);
+    await_long(&at.is_held);
+    assert_true(atomic_load(&at.is_held));
+    assert_int_equal(zcrp_queue_add(q, p.receiver, NULL), ZCRP_OK);
+    atomic_store(&at.is_silent, true);
+    atomic_store(&at.has_offered, false);
+    assert_int_equal(zcrp_submit(p.sender, p.out[1], BYTES), ZCRP_OK);
+    await_long(&at.has_offered);
+    atomic_store(&at.may_go, true);
+    assert_int_equal(zcrp_queue_take(q, &c, 1, 10000 * MS), 1);
+    assert_ptr_equal(c.message, p.in[1]);
+    atomic_store(&at.is_silent, false);
+    assert_int_equal(zcrp_queue_close(q), ZCRP_OK);
+    close_pair(&p);
+    close_pair(&other);
+}
+
 /* ---- a sender that sleeps on ---- */
 
 enum { ROOM = 4, MOST = ROOM + 4, TRIES = 20 }; /* some end before there is a backlog */

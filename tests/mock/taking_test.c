@@ -1,12 +1,13 @@
 /* Somebody begins to take, or interrupts whoever takes, just when something ends or comes: it is
  * told once. */
-/* wrap: latch_open_under_mutex changes_tell wake_clear */
+/* wrap: latch_open_under_mutex changes_tell wake_clear wake_signal */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "accept/listener.h"
 #include "accept/peers.h"
 #include "platform/system.h"
 #include "platform/waking.h"
+#include "queue/queue.h"
 #include "zcrp.h"
 
 #include <poll.h>
@@ -183,6 +184,46 @@ TEST(queue_interrupt__while_the_descriptor_is_cleared)
     assert_false(interrupts);
     assert_true(is_readable(fd));
     assert_int_equal(zcrp_queue_take(queue, c, 2, 0), ZCRP_ERROR_INTERRUPTED);
+    assert_int_equal(zcrp_queue_take(queue, c, 2, 0), 0);
+    assert_false(is_readable(fd));
+    zcrp_free_msg(m);
+    (void)zcrp_close(e);
+    loopback_close(&sockets);
+}
+
+/* ---- a ring that comes late ---- */
+
+static bool takes; /* what is about to be rung for */
+
+void __real_wake_signal(struct wake *w);
+void __wrap_wake_signal(struct wake *w)
+{
+    struct zcrp_completion c[2]; /* room for more: the taker knows that there is no more */
+
+    if (takes && w == &queue->wake) {
+        takes = false;
+        assert_int_equal(zcrp_queue_take(queue, c, 2, 0), 1);
+    }
+    __real_wake_signal(w);
+}
+
+/* Somebody takes what another thread is about to ring for. The ring leads to one more take, which
+ * finds nothing, and not to any number of them. */
+TEST(queue_descriptor__a_late_ring)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *m = zcrp_alloc_msg(10);
+    struct zcrp_completion c[2];
+    struct zcrp_entity *e;
+    int fd = zcrp_queue_descriptor(queue);
+
+    assert_int_equal(zcrp_open_receiver(&e, sockets.receiver, NULL), ZCRP_OK);
+    assert_int_equal(zcrp_queue_add(queue, e, NULL), ZCRP_OK);
+    assert_int_equal(zcrp_queue_take(queue, c, 2, 0), 0);
+    assert_int_equal(zcrp_submit(e, m, 10), ZCRP_OK);
+    takes = true;
+    assert_int_equal(zcrp_cancel(m), ZCRP_OK);
+    assert_false(takes);
     assert_int_equal(zcrp_queue_take(queue, c, 2, 0), 0);
     assert_false(is_readable(fd));
     zcrp_free_msg(m);

@@ -26,6 +26,7 @@
  * P3  What comes is received, also if nobody takes.
  * P4  Two turns of the link never run at once.
  * P5  A close ends, and nobody touches the queue behind it.
+ * P6  The user's descriptor does not stay readable when there is nothing to take.
  *
  * A mistake put in on purpose has to be found:
  *     -DUNLOCKED    a taker reads the list, and takes from it later, without the lock between
@@ -43,6 +44,7 @@
  *     -DNO_REST     with MEMORY: a taker sleeps, and does not say so to the peer
  *     -DREST_LATE   with MEMORY: it looks at memory, and says so behind that
  *     -DLEAVE_REST  with DESCRIPTOR: a taker that leaves does not ring for what is left
+ *     -DUNSIGNALLED  with DESCRIPTOR: who rings does not say that it has written
  *     -DDEAF        with CLOSE: it wakes no taker
  *     -DHASTY       with CLOSE: it does not wait for those who ring */
 #ifndef N
@@ -106,7 +108,8 @@ bool is_due; /* the engine knows when a lease returns */
 byte duties;
 
 /* the user's descriptor */
-bool is_rung, can_read, has_sockets;
+bool is_rung, is_signalled, can_read, has_sockets;
+byte writers; /* that ring, and have not said so yet */
 
 /* the queue */
 byte takers;
@@ -168,7 +171,12 @@ inline ring_descriptor()
 {
 #ifdef DESCRIPTOR
     if
-    :: atomic { !is_rung -> is_rung = true }; can_read = true
+    :: atomic { !is_rung -> is_rung = true; writers++ };
+       can_read = true;
+#ifndef UNSIGNALLED
+       is_signalled = true;
+#endif
+       writers--
     :: is_rung
     fi
 #else
@@ -192,11 +200,12 @@ inline clear_descriptor()
 {
 #ifdef DESCRIPTOR
     if
-    :: is_rung ->
+    :: is_rung || is_signalled ->
+       is_signalled = false;
        can_read = false;
        is_rung = false;
        ring_for_rest()
-    :: !is_rung
+    :: atomic { !is_rung && !is_signalled -> assert(!can_read || writers > 0) } /* P6 */
     fi
 #else
     skip
