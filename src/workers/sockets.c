@@ -57,6 +57,14 @@ static void nap_until(struct sockets *s, struct sockets_member *m, instant at)
 
 /* ---- those that are polled, within the mutex ---- */
 
+/* Others only look. */
+static void count_polled(struct sockets *s, uint32_t more)
+{
+    uint32_t polled = atomic_load_explicit(&s->polled, memory_order_relaxed);
+
+    atomic_store_explicit(&s->polled, polled + more, memory_order_relaxed);
+}
+
 static void add_polled(struct sockets *s, struct sockets_member *m)
 {
     m->is_polled = true;
@@ -67,7 +75,7 @@ static void add_polled(struct sockets *s, struct sockets_member *m)
     else
         s->first_polled = m;
     s->last_polled = m;
-    atomic_fetch_add(&s->polled, 1);
+    count_polled(s, 1);
 }
 
 static void remove_polled(struct sockets *s, struct sockets_member *m)
@@ -83,7 +91,7 @@ static void remove_polled(struct sockets *s, struct sockets_member *m)
         m->next->previous = m->previous;
     else
         s->last_polled = m->previous;
-    atomic_fetch_sub(&s->polled, 1);
+    count_polled(s, UINT32_MAX);
 }
 
 static void poll_from_now(struct sockets *s, struct sockets_member *m)
@@ -117,14 +125,17 @@ static bool end_turn(struct sockets_member *m)
 }
 
 /* A nap that ended meanwhile has its turn now: this one may have been a glance. The member may be
- * gone when this returns. */
+ * gone when this returns. While a turn runs its other bits are set within the mutex only. */
 static void release(struct sockets *s, struct sockets_member *m)
 {
-    if ((atomic_load(&m->turn) & TURN_IS_MISSED) && !m->is_leaving) {
+    uint32_t turn = atomic_load(&m->turn);
+
+    if ((turn & TURN_IS_MISSED) && !m->is_leaving) {
         nap_until(s, m, 0);
         wake_signal(&s->wake);
     }
-    if (atomic_fetch_and(&m->turn, ~(uint32_t)(TURN_RUNS | TURN_IS_MISSED)) & TURN_IS_AWAITED)
+    atomic_store_explicit(&m->turn, turn & TURN_IS_AWAITED, memory_order_release);
+    if (turn & TURN_IS_AWAITED)
         condition_broadcast(&s->is_left);
 }
 
@@ -228,32 +239,35 @@ static bool is_patience_over(struct sockets_member *m)
     return clock_now() - m->polled_since >= m->patience;
 }
 
-/* A turn that begins under the mutex, and ends without. True if memory had something. */
-static bool glance(struct sockets *s, struct sockets_member *m)
+/* A turn but for its end. True if memory had something. `rests`: it is not polled any more. */
+static bool glance(struct sockets_member *m, bool *rests)
 {
     bool any = m->duties->glance(m->client);
     if (any && m->vain > 0) {
         m->vain = 0;
         m->polled_since = clock_now();
     }
-    if (!any && is_patience_over(m) && m->duties->rest(m->client)) {
-        mutex_lock(&s->mutex);
-        remove_polled(s, m);
-        release(s, m);
-        mutex_unlock(&s->mutex);
-    } else if (!end_turn(m)) {
-        mutex_lock(&s->mutex);
-        release(s, m);
-        mutex_unlock(&s->mutex);
-    }
+    *rests = !any && is_patience_over(m) && m->duties->rest(m->client);
     return any;
 }
 
+/* Ends a glance; within the mutex. */
+static void end_glance(struct sockets *s, struct sockets_member *m, bool rests)
+{
+    if (rests)
+        remove_polled(s, m);
+    release(s, m);
+}
+
 /* The next to be glanced at goes to the end before its turn: so the list may change meanwhile. NULL
- * if another thread has its turn, or there is none. */
-static struct sockets_member *hold_polled(struct sockets *s)
+ * if another thread has its turn, or there is none. The glance before ends within the same section.
+ */
+static struct sockets_member *hold_polled(struct sockets *s, struct sockets_member *before,
+                                          bool rests)
 {
     mutex_lock(&s->mutex);
+    if (before != NULL)
+        end_glance(s, before, rests);
     struct sockets_member *m = s->first_polled;
     if (m != NULL && s->last_polled != m) {
         remove_polled(s, m);
@@ -344,11 +358,17 @@ void sockets_hear(struct sockets *s)
 
 bool sockets_glance(struct sockets *s)
 {
-    bool any = false;
+    struct sockets_member *m = NULL;
+    bool any = false, rests = false;
 
     for (uint32_t left = atomic_load(&s->polled); left > 0; left--) {
-        struct sockets_member *m = hold_polled(s);
-        any |= m != NULL && glance(s, m);
+        m = hold_polled(s, m, rests);
+        any |= m != NULL && glance(m, &rests);
+    }
+    if (m != NULL && (rests || !end_turn(m))) {
+        mutex_lock(&s->mutex);
+        end_glance(s, m, rests);
+        mutex_unlock(&s->mutex);
     }
     return any;
 }
