@@ -13,11 +13,11 @@ enum {
 
 #define PROBE_GAP (50 * MICROSECOND)
 
-/* Does the user ask again and again? */
-static bool is_eager(struct rx *rx, instant now)
+/* Does the user ask again and again, at least so often? */
+static bool is_eager(struct rx *rx, instant now, duration gap)
 {
     instant before = atomic_exchange_explicit(&rx->asked, now, memory_order_relaxed);
-    bool is_soon = now - before < PROBE_GAP;
+    bool is_soon = now - before < gap;
     uint32_t asks = atomic_load_explicit(&rx->asks, memory_order_relaxed);
 
     atomic_store_explicit(&rx->asks, is_soon ? asks + (asks < ASKS) : 0, memory_order_relaxed);
@@ -29,13 +29,14 @@ static bool is_quiet(const struct zcrp_entity *reader, instant now)
     return now - atomic_load_explicit(&reader->link->rx.heard, memory_order_relaxed) >= LEASE_TERM;
 }
 
-/* A kept lease is nobody's: whoever asks looks. */
+/* A kept lease is nobody's: while it is kept nobody looks but whoever asks, also if that has other
+ * things to do between. */
 static bool is_worth_it(struct zcrp_entity *reader)
 {
     enum lease_state state = lease_state(&reader->link->lease);
     instant now = clock_now();
 
-    if (!is_eager(&reader->link->rx, now))
+    if (!is_eager(&reader->link->rx, now, state == LEASE_KEPT ? LEASE_TERM : PROBE_GAP))
         return false;
     return state == LEASE_KEPT || (state == LEASE_WORKERS && !is_quiet(reader, now));
 }

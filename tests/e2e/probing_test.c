@@ -2,6 +2,7 @@
  * themselves, and cost nothing where nothing comes. */
 #include "../support/house.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { MESSAGE = 3000, ROUNDS = 300 };
@@ -73,6 +74,41 @@ TEST(probe__quiet)
     house_part(&b);
     (void)zcrp_listener_close(h.listener);
     zcrp_free_msg(m);
+}
+
+static int by_count(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Who asks eagerly, and then goes on with something else to do between, still receives by itself:
+ * nobody else does while the lease is kept for it. */
+TEST(probe__now_and_then)
+{
+    const struct zcrp_options options = {.flags = ZCRP_NO_MEMORY};
+    struct house h = house_open("127.0.0.1", &options);
+    struct both b = house_meet(&h, &options);
+    struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, 1);
+    int asked[ROUNDS];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.here), in, MESSAGE), ZCRP_OK);
+        for (int k = 0; k < 50; k++)
+            (void)zcrp_probe(in);
+        usleep(70);
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, MESSAGE), ZCRP_OK);
+        for (asked[i] = 1; !zcrp_probe(in); asked[i]++) {
+            ck_assert_int_lt(asked[i], 100000);
+            usleep(70);
+        }
+        ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    }
+    qsort(asked, ROUNDS, sizeof(*asked), by_count);
+    ck_assert_int_le(asked[ROUNDS / 2], 6);
+    house_part(&b);
+    (void)zcrp_listener_close(h.listener);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
 }
 
 /* Who stops asking leaves it to the library's threads. */
