@@ -47,6 +47,7 @@ static int listen_at(struct ep *ep)
     options.first_bytes = GREETING_BYTES;
     options.connections = CONNECTIONS_MOST;
     options.backlog = BACKLOG_MOST;
+    options.accept_ns = INT64_MAX; /* a rank may compute for hours */
     address_text(&ep->address, host);
     (void)snprintf(port, sizeof(port), "%u", (unsigned)ep->address.port);
     int code = zcrp_listen(&ep->listener, host, port, &options);

@@ -472,8 +472,7 @@ struct zcrp_options {
                               ZCRP_ERROR_SILENT; after 5 s already, if the peer's host says again
                               and again that its port is closed, and no question is answered. (A
                               caller with keys may only have moved: twice keepalive_ns later.) A
-                              limit of INT64_MAX disregards that, too. A listener closes a
-                              connection that nobody accepts for this long. Default 30 s */
+                              limit of INT64_MAX disregards that, too. Default 30 s */
     int64_t linger_ns;     /* longest time in close without a new acknowledgement; default 5 s */
     uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes, 1 .. 2^32 - 1, of which
                               1 GiB is asked for at most; default 4 MiB */
@@ -554,6 +553,11 @@ struct zcrp_options {
 
     /* Bytes of each of these buffers, 1 .. 2^30; default 64 KiB. */
     uint32_t first_bytes;
+
+    /* Listeners: a connection that nobody accepts for this long is closed. A program that computes
+     * for minutes before it accepts needs more than the default; while a connection waits it takes
+     * a place of the backlog. Default: silence_ns. */
+    int64_t accept_ns;
 };
 
 /* Starts a sender or a receiver on two descriptors, as zcrp_send_init does; `options` may be NULL.
@@ -901,7 +905,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_listen_sized(struct zcrp_listener **listener,
  * thread may connect, and accept afterwards. The peer may have closed before its connection is
  * accepted (zcrp_connection_status).
  *
- * A connection that nobody accepts for the listener's options.silence_ns is closed; its peer is
+ * A connection that nobody accepts for the listener's options.accept_ns is closed; its peer is
  * told, and has ZCRP_ERROR_PEER_CLOSED; what it had sent ends with ZCRP_ERROR_CUT_OFF.
  *
  * 0 and *connection, or ZCRP_ERROR_TIMEOUT, _INTERRUPTED, _MEMORY, _SYSTEM (errno says how: EMFILE

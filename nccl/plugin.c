@@ -27,7 +27,8 @@ struct zcrp_options plugin_options(void)
                                  .linger_ns = SECOND, /* NCCL closes when all has arrived */
                                  .connections = PLUGIN_COMMS_MOST,
                                  .backlog = 1024,
-                                 .first_messages = 1, /* the hello */
+                                 .accept_ns = INT64_MAX, /* a rank may compute before it accepts */
+                                 .first_messages = 1,    /* the hello */
                                  .first_bytes = 64};
 }
 

@@ -410,8 +410,8 @@ def test_no_limit():
 
 def test_options_that_can_be():
     options = zcrp.Options(unit_bytes=1400, messages=5, window_bytes=1 << 20, idle_timeout=2.5, linger=1,
-                           connect_timeout=3, progress_timeout=4, keepalive=2, spin=0, send_buffer=1 << 16,
-                           receive_buffer=1 << 16, congestion="cubic", channel="datagram", segment=False,
+                           connect_timeout=3, progress_timeout=4, keepalive=2, accept_timeout=3, spin=0,
+                           send_buffer=1 << 16, receive_buffer=1 << 16, congestion="cubic", channel="datagram", segment=False,
                            gro=False, ecn=False, memory=False, connections=3, backlog=2)
     one, other = meet(options)
     with one, other:

@@ -57,17 +57,17 @@ static void watch_oldest(struct zcrp_listener *l)
     instant since;
     uint32_t asked = peers_oldest(l->peers, &since);
 
-    engine_due(&l->member, since == NEVER ? NEVER : since + l->options.silence_ns, asked);
+    engine_due(&l->member, since == NEVER ? NEVER : since + l->options.accept_ns, asked);
 }
 
-/* A connection that nobody accepts for the silence limit is at an end: its caller has to know, and
+/* A connection that nobody accepts for so long is at an end: its caller has to know, and
  * others get its place. */
 static void on_due(void *client)
 {
     struct zcrp_listener *l = client;
     struct zcrp_connection *c;
 
-    while ((c = peers_take_late(l->peers, clock_now() - l->options.silence_ns)) != NULL)
+    while ((c = peers_take_late(l->peers, clock_now() - l->options.accept_ns)) != NULL)
         connection_turn_away(c);
     watch_oldest(l);
 }

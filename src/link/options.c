@@ -56,6 +56,7 @@ static const struct range ranges[] = {
     RANGE(connect_ns, 1, INT64_MAX),
     RANGE(progress_ns, 1, INT64_MAX),
     RANGE(keepalive_ns, 1, INT64_MAX),
+    RANGE(accept_ns, 1, INT64_MAX),
     RANGE(connections, 1, 1 << 20),
     RANGE(backlog, 1, 1 << 20),
     RANGE(first_messages, 1, 256),
@@ -274,6 +275,7 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
     complete_time(&o.connect_ns, 5 * SECOND);
     complete_time(&o.progress_ns, 30 * SECOND);
     complete_time(&o.keepalive_ns, 5 * SECOND);
+    complete_time(&o.accept_ns, o.silence_ns);
     if (o.send_buffer == 0)
         o.send_buffer = 4 * MEBIBYTE;
     if (o.receive_buffer == 0)

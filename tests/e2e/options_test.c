@@ -28,6 +28,7 @@ static const struct range ranges[] = {
     {FIELD(messages), 1, 1 << 20, {(1 << 20) + 1, UINT32_MAX}, false, 0},
     {FIELD(window_bytes), 1, UINT64_MAX, {0}, false, 0},
     {FIELD(silence_ns), TIME, true, 0},
+    {FIELD(accept_ns), TIME, false, 0},
     {FIELD(linger_ns), TIME, false, 0},
     {FIELD(spin_ns), TIME, false, 0},
     {FIELD(connect_ns), TIME, true, 0},

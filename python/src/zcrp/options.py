@@ -23,7 +23,8 @@ _LONGEST = (1 << 62) // _NS  # seconds; no time limit of the library's is longer
 _MOST = _NO_LIMIT // _NS  # seconds that can be said
 #: The times, and what zcrp.h calls them.
 _TIMES = {"idle_timeout": "silence_ns", "linger": "linger_ns", "spin": "spin_ns", "connect_timeout": "connect_ns",
-          "progress_timeout": "progress_ns", "keepalive": "keepalive_ns"}
+          "progress_timeout": "progress_ns", "keepalive": "keepalive_ns",
+          "accept_timeout": "accept_ns"}
 _NEW_NAMES = {"silence": "idle_timeout", "connect": "connect_timeout", "progress": "progress_timeout"}
 #: The least and the most, as zcrp.h states them.
 _RANGES = {"unit_bytes": (64, 65507), "messages": (1, 1 << 20), "window_bytes": (1, (1 << 64) - 1),
@@ -155,6 +156,8 @@ class Options:
     """A listener's connections at once, 1 to 2^20. Default 1024."""
     backlog: Optional[int] = None
     """A listener's connections that the program has not accepted yet, 1 to 2^20. Default 128."""
+    accept_timeout: Optional[float] = None
+    """Seconds after which a listener closes a connection that the program has not accepted. Default: idle_timeout."""
     mapped_bytes: Optional[int] = None
     """Bytes of memory for buffers that a peer on this host may map (:meth:`zcrp.Connection.allocate`), to 2^44.
     Default 0."""

@@ -190,10 +190,24 @@ TEST(admission__the_listener_closes)
     house_part(&b);
 }
 
+/* A program that computes for longer than the silence limit before it accepts. */
+TEST(admission__accepts_late)
+{
+    const struct zcrp_options options = {.silence_ns = ENDS_SECOND, .accept_ns = INT64_MAX};
+    struct house h = house_open("127.0.0.1", &options);
+    struct both b = {.there = connect_to(&h)};
+
+    usleep(2500000);
+    b.here = accept_one(&h);
+    house_pass(b.there, b.here, MESSAGE, 1);
+    house_part(&b);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+}
+
 /* Nobody accepts for as long as the listener's options say. Then the place is another's. */
 TEST(admission__nobody_accepts)
 {
-    const struct zcrp_options options = {.backlog = 1, .silence_ns = 3 * ENDS_SECOND};
+    const struct zcrp_options options = {.backlog = 1, .accept_ns = 3 * ENDS_SECOND};
     struct house h = house_open("127.0.0.1", &options);
     struct zcrp_connection *first = connect_to(&h), *c;
     struct pollfd set = {.fd = zcrp_listener_descriptor(h.listener), .events = POLLIN};

@@ -17,6 +17,7 @@ TEST(options_complete__defaults)
     ck_assert_uint_eq(o.messages, 1024);
     ck_assert_uint_eq(o.window_bytes, 32 << 20);
     ck_assert_int_eq(o.silence_ns, 30000000000);
+    ck_assert_int_eq(o.accept_ns, 30000000000);
     ck_assert_int_eq(o.linger_ns, 5000000000);
     ck_assert_int_eq(o.connect_ns, 5000000000);
     ck_assert_uint_eq(o.flags, 0); /* nobody has said so */
@@ -47,6 +48,7 @@ TEST(options_complete__given)
         .connect_ns = 7,
         .progress_ns = 8,
         .keepalive_ns = 9,
+        .accept_ns = 10,
         .first_messages = 256,
         .first_bytes = 1,
         .congestion = ZCRP_CONGESTION_NONE,
@@ -66,6 +68,7 @@ TEST(options_complete__given)
     ck_assert_int_eq(o.connect_ns, 7);
     ck_assert_int_eq(o.progress_ns, 8);
     ck_assert_int_eq(o.keepalive_ns, 9);
+    ck_assert_int_eq(o.accept_ns, 10);
     ck_assert_uint_eq(o.first_messages, 256);
     ck_assert_uint_eq(o.first_bytes, 1);
     ck_assert_int_eq(o.congestion, ZCRP_CONGESTION_NONE);
@@ -102,11 +105,13 @@ TEST(options_complete__longest_times)
                                        .linger_ns = INT64_MAX,
                                        .spin_ns = INT64_MAX,
                                        .connect_ns = INT64_MAX,
-                                       .progress_ns = INT64_MAX};
+                                       .progress_ns = INT64_MAX,
+                                       .accept_ns = INT64_MAX};
     struct zcrp_options o;
 
     ck_assert_int_eq(complete(&o, &given), ZCRP_OK);
-    const int64_t times[] = {o.silence_ns, o.linger_ns, o.spin_ns, o.connect_ns, o.progress_ns};
+    const int64_t times[] = {o.silence_ns, o.linger_ns,   o.spin_ns,
+                             o.connect_ns, o.progress_ns, o.accept_ns};
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
         ck_assert_int_eq(times[i], INT64_MAX / 2);
 }
