@@ -316,7 +316,7 @@ void bbr_startup_on_acknowledged(struct bbr *b, const struct congestion_ack *ack
         end_startup(b, ack);
     } else if (has_stopped_growing(b, ack)) {
         end_startup(b, ack);
-    } else if (is_lossy(b) || b->is_marked) {
+    } else if (is_lossy(b) || (b->is_marked && !ack->sample.is_limited)) {
         b->inflight_high = greater(
             greater(bbr_product(b, bbr_rate_high(b), 100), b->inflight_latest), bbr_least(b));
         end_startup(b, ack);

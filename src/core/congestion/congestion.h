@@ -115,6 +115,12 @@ void congestion_set_unit(struct congestion *c, uint64_t unit);
 /* Is the path's rate being looked for by trains, which acknowledgements have to tell apart? */
 bool congestion_is_starting(const struct congestion *c);
 
+/* The lowest round trip of late; 0: the kind does not know. */
+static inline duration congestion_lowest(const struct congestion *c)
+{
+    return c->kind == CONGESTION_BBR && c->bbr.lowest != NEVER ? c->bbr.lowest : 0;
+}
+
 /* The rate that the path is known to carry, bytes a second; 0: the kind does not know. */
 uint64_t congestion_path(const struct congestion *c);
 

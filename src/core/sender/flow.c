@@ -68,7 +68,7 @@ void flow_on_acknowledged(struct flow *f, instant now, const struct flow_ack *ac
     fact.delivered = f->delivery.delivered;
     delivery_forget(&f->delivery, ack->first);
     congestion_on_acknowledged(&f->congestion, &fact);
-    pacing_set(&f->pacing, f->is_near ? 0 : f->congestion.rate, f->congestion.unit, f->rtt.lowest,
+    pacing_set(&f->pacing, f->is_near ? 0 : f->congestion.rate, f->congestion.unit, flow_lowest(f),
                is_bbr ? PACING_BURST_MOST : PACING_BURST_TIME);
 }
 

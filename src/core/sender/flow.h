@@ -51,15 +51,22 @@ struct flow_ack {
 /* Nothing was sent. Cannot fail. */
 void flow_init(struct flow *f, const struct flow_config *config, instant now);
 
+/* The lowest round trip; of a path that has become longer the one that it has now. */
+static inline duration flow_lowest(const struct flow *f)
+{
+    duration of_late = congestion_lowest(&f->congestion);
+    return of_late > f->rtt.lowest ? of_late : f->rtt.lowest;
+}
+
 /* Bytes that the path and the receiver hold. The receiver's socket holds `capacity`. A longer path,
  * on which units arrive at their pace and not all at once, itself holds twice the rate seen so far
  * times the round trip. */
 static inline uint64_t flow_room(const struct flow *f)
 {
-    if (f->pacing.rate == 0 || f->rtt.lowest < PACING_BURST_TIME)
+    if (f->pacing.rate == 0 || flow_lowest(f) < PACING_BURST_TIME)
         return f->capacity;
     uint64_t rate = greater(f->delivery.fastest, congestion_path(&f->congestion));
-    return f->capacity + 2 * (rate / 1000 * (uint64_t)(f->rtt.lowest / MICROSECOND) / 1000);
+    return f->capacity + 2 * (rate / 1000 * (uint64_t)(flow_lowest(f) / MICROSECOND) / 1000);
 }
 
 /* Bytes that may be in transit now. */

@@ -29,7 +29,7 @@ void recovery_init(struct recovery *r, const struct recovery_arrays *arrays,
     tolerance_init(&r->tolerance);
     persistence_init(&r->persistence);
     left_out_init(&r->left_out, arrays->left_out, secret);
-    r->newest = r->withdrawn = 0;
+    r->newest = r->withdrawn = r->untimed = 0;
     r->loss_at = NEVER;
 }
 

@@ -50,6 +50,7 @@ struct recovery {
     struct left_out left_out;
     uint64_t newest;    /* highest sequence number that was acknowledged */
     uint64_t withdrawn; /* the next number when the receiver last withdrew a buffer */
+    uint64_t untimed;   /* numbers below tell no round trip any more once they were given up */
     instant loss_at;    /* when the next unit in transit is late enough to be lost; NEVER: none */
 };
 
@@ -178,9 +179,11 @@ const struct unit_given_up *recovery_late(struct recovery *r, const struct rtt *
  * afterwards. False if there is none. O(1) for each unit. */
 bool recovery_acknowledge(struct recovery *r, struct interval *arrived, struct transit_row *row);
 
-/* The gaps so far tell nothing of congestion. */
+/* The gaps so far tell nothing of congestion, nor does what was sent so far tell a round trip if it
+ * was given up. */
 static inline void recovery_forget_gaps(struct recovery *r)
 {
+    r->untimed = r->in_transit.next;
     persistence_init(&r->persistence);
 }
 

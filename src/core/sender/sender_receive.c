@@ -86,10 +86,15 @@ static void note_marks(struct sender *s, instant now, uint16_t marks, instant se
 static duration sample_path(struct sender *s, instant now, const struct block_ack *ack,
                             uint64_t newest)
 {
+    struct recovery *r = &s->recovery;
+    const struct unit_given_up *late = units_given_up_find(&r->given_up, newest);
     instant sent;
-    if (!recovery_find_sent(&s->recovery, newest, &sent))
+    if (recovery_find_sent(r, newest, &sent))
+        note_marks(s, now, ack->marks, sent);
+    else if (late != NULL && newest >= r->untimed)
+        sent = late->sent; /* else a round trip above the timeout would never be learnt */
+    else
         return 0;
-    note_marks(s, now, ack->marks, sent);
     if (sender_timer_was_stopped(s, now))
         return 0;
     return rtt_sample(&s->flow.rtt, now - sent, (duration)ack->delay_us * MICROSECOND);
@@ -396,7 +401,7 @@ static enum verdict on_path_answer(struct sender *s, instant now, const uint8_t 
     s->counters.path_answers++;
     sender_hear(s, now);
     if (sender_follow_path(s, sender_path_on_answer(&s->path, now, &answer)))
-        (void)sender_repeat_oldest(s, PROBE_UNITS);
+        (void)sender_repeat_oldest(s, now, PROBE_UNITS);
     return verdict;
 }
 

@@ -121,15 +121,27 @@ bool sender_lose(struct sender *s, instant now)
     return has_failed;
 }
 
-uint32_t sender_repeat_oldest(struct sender *s, uint32_t units)
+/* True if that shows that bursts are not to be cut any more. Where flights have two units nothing
+ * else shows it. */
+static bool note_given_up(struct sender *s, instant now, uint64_t seq)
+{
+    const struct unit_given_up *u = units_given_up_find(&s->recovery.given_up, seq);
+    return u != NULL && u->is_cut && offload_path_on_lost(&s->path.offload, now, u->seq);
+}
+
+uint32_t sender_repeat_oldest(struct sender *s, instant now, uint32_t units)
 {
     uint64_t seq = 0;
     uint32_t largest = 0;
+    bool has_failed = false;
     uint32_t data;
     for (uint32_t i = 0; i < units && recovery_repeat(&s->recovery, &seq, &data); i++) {
         unit_size_on_silence(&s->path.size, data);
+        has_failed |= note_given_up(s, now, seq - 1);
         largest = data > largest ? data : largest;
     }
+    if (has_failed)
+        leave_offload(s, now);
     s->flow.credit = units;
     return largest;
 }

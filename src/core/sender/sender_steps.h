@@ -28,8 +28,9 @@ bool sender_lose(struct sender *s, instant now);
 
 /* The oldest `units` in transit that are still needed go again, whatever the window says; so an
  * acknowledgement comes back, and tells what became of the others. Units before them that nobody
- * needs are given up. Returns the largest one's bytes of data. */
-uint32_t sender_repeat_oldest(struct sender *s, uint32_t units);
+ * needs are given up. What was cut counts for the question whether such bursts arrive. Returns the
+ * largest one's bytes of data. */
+uint32_t sender_repeat_oldest(struct sender *s, instant now, uint32_t units);
 
 /* All that was learnt of the path is forgotten, and everything in transit goes again. */
 void sender_begin_anew(struct sender *s, instant now);

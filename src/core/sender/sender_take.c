@@ -29,7 +29,7 @@ static bool fits_window(const struct sender *s, const struct fragment *f)
 {
     if (f->is_repeat || f->length == 0 || f->message + 1 != s->messages.next ||
         s->flow.pacing.rate != 0 || s->flow.is_near || !s->flow.rtt.has_sample ||
-        s->flow.rtt.lowest >= PACING_BURST_TIME)
+        flow_lowest(&s->flow) >= PACING_BURST_TIME)
         return false;
     uint64_t bytes = f->source->size - f->offset;
     uint64_t units = bytes / f->length + 1;

@@ -65,6 +65,13 @@ const struct unit_given_up *units_given_up_arrive(struct units_given_up *g, uint
     return NULL;
 }
 
+const struct unit_given_up *units_given_up_find(const struct units_given_up *g, uint64_t seq)
+{
+    uint32_t i = search(g, seq);
+    bool is_there = i < g->count && at(g, i)->seq == seq && !at(g, i)->has_arrived;
+    return is_there ? at(g, i) : NULL;
+}
+
 static bool is_within(const struct unit_part *part, const struct unit_part *all)
 {
     return part->message == all->message && part->is_void == all->is_void &&

@@ -60,6 +60,10 @@ void units_given_up_put(struct units_given_up *g, const struct unit_given_up *un
 const struct unit_given_up *units_given_up_arrive(struct units_given_up *g, uint64_t *seq,
                                                   uint64_t last);
 
+/* The transmission `seq`, if it has not arrived; NULL: it is not known, or has. Good until the next
+ * put. O(log count). */
+const struct unit_given_up *units_given_up_find(const struct units_given_up *g, uint64_t seq);
+
 /* Has the transmission `seq` brought this part, or one of its predecessors? O(log count) for each
  * of them. */
 bool units_given_up_has_brought(const struct units_given_up *g, uint64_t seq,

@@ -28,6 +28,18 @@ TEST(window__is_the_least_of_both)
     ck_assert_uint_eq(flow_window(&f), 1000);
 }
 
+/* BBR knows the lowest round trip of late, and the path holds what that one says. */
+TEST(room__of_a_path_that_got_longer)
+{
+    f.congestion.kind = CONGESTION_BBR;
+    f.congestion.bbr.lowest = SECOND;
+    f.pacing.rate = 1;
+    f.capacity = 1000;
+    f.delivery.fastest = 1000000;
+    f.rtt.lowest = 10 * MILLISECOND;
+    ck_assert_uint_ge(flow_room(&f), 1000 + 2 * 1000000);
+}
+
 /* On a short path a burst waits until a part of the window is free. */
 TEST(has_room__truth_table)
 {

@@ -132,3 +132,15 @@ TEST(late__of_what_was_taken_back)
     sender_rig_ack("0 5");
     sender_rig_expect_nothing();
 }
+
+/* A path whose round trip has grown beyond the probe timeout: the number that is acknowledged was
+ * given up, and tells the round trip all the same. */
+TEST(late__tells_the_round_trip)
+{
+    send(1);           /* and 10 ms pass */
+    sender_rig_wait(); /* 305 ms behind it */
+    sender_rig_expect("0:0+64LA");
+    rig.now += 400 * MILLISECOND; /* before the second probe */
+    sender_rig_ack("0 1");
+    ck_assert_int_ge(sender_gauges(rig.s).rtt_smoothed, 600 * MILLISECOND);
+}

@@ -139,3 +139,21 @@ TEST(ecn__left_if_nothing_comes_back)
     }
     ck_assert(!sender_wants_ecn(rig.s));
 }
+
+/* A round that the application limited tells nothing of what the path carries: by its rate the next
+ * large message would wait for seconds. */
+TEST(marks__of_a_small_message_tell_no_rate)
+{
+    struct sender_config config = sender_rig_config();
+    sender_rig_fini();
+    config.congestion = CONGESTION_BBR;
+    sender_rig_init(&config);
+    sender_rig_submit(RIG_DATA);
+    sender_rig_pair(2, 8192);
+    sender_rig_expect("0:0+64LA");
+    rig.now += 200 * MILLISECOND;
+    say(1, "0 1");
+    ck_assert_uint_eq(sender_counters(rig.s)->marks, 1);
+    uint64_t rate = sender_gauges(rig.s).rate;
+    ck_assert(rate == 0 || rate >= 50 * RIG_UNIT);
+}

@@ -142,3 +142,24 @@ TEST(sender_offload__is_tried_again)
     ck_assert_uint_ge(sender_counters(rig.s)->lost, lost + 2);
     ck_assert_uint_eq(sender_counters(rig.s)->offload_failures, 1);
 }
+
+/* Requests of two units: the timeout repeats both, so that none of them ever counts as lost. */
+TEST(sender_offload__messages_of_two_units)
+{
+    enum { MESSAGES = 20 };
+    struct sender_config config = sender_rig_config();
+    sender_rig_fini();
+    config.is_offloaded = true;
+    sender_rig_init(&config);
+    sender_rig_submit(2 * RIG_DATA);
+    sender_rig_pair(MESSAGES, 2 * RIG_DATA);
+    for (uint64_t i = 1; i <= MESSAGES; i++) {
+        for (int k = 0; k < 20 && sender_counters(rig.s)->bytes < i * 2 * RIG_DATA; k++)
+            if (!fly())
+                sender_rig_wait();
+        sender_rig_expect_event(OUTCOME_OK, 2 * RIG_DATA);
+        if (i < MESSAGES)
+            sender_rig_submit(2 * RIG_DATA);
+    }
+    ck_assert_uint_eq(sender_counters(rig.s)->offload_failures, 1);
+}
