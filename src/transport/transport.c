@@ -316,7 +316,7 @@ void transport_begin_hear(const struct transport *t, struct transport_turn *turn
 static int receive_mixed(struct transport *t, struct transport_turn *turn, struct landing *l,
                          enum hearing hearing)
 {
-    if (!turn->is_first && turn->has_memory && shm_find_units(t->shm)) {
+    if (!turn->is_first && turn->has_memory && shm_has_notes(t->shm)) { /* a whole message, too */
         int before = channel_receive(t->in, l);
         if (before != 0)
             return before;
@@ -338,7 +338,7 @@ static int receive_sealed(struct transport *t, struct transport_turn *turn, stru
 
     if (!turn->is_first || hearing != HEAR_MEMORY)
         received = channel_receive(t->in, l);
-    if (received == 0 && turn->has_memory && !turn->is_first && shm_find_units(t->shm))
+    if (received == 0 && turn->has_memory && !turn->is_first && shm_has_notes(t->shm))
         turn->is_drained = true;
     return received;
 }

@@ -36,7 +36,16 @@ static uint64_t number_of(const struct shm *n, uint32_t i)
     return n->in->ring.tail + i;
 }
 
-/* The note's data fills one piece, and behind it is a piece for the trailer. */
+/* Is it a message's? The landing's own memory is another link's as soon as the landing is over, and
+ * a sender may write to a slot later. */
+static bool is_of_message(const struct landing *l, const struct iovec *piece)
+{
+    size_t spilled = (uintptr_t)piece->iov_base - (uintptr_t)l->spill;
+
+    return spilled >= landing_memory(l->max_openings) && !landing_is_scratch(l, piece);
+}
+
+/* The note's data fills one piece of a message, and behind it is a piece for the trailer. */
 static bool is_plain(const struct landing *l, uint32_t i, const struct ring_note *note)
 {
     const struct iovec *piece = &l->iov[l->first[i]];
@@ -45,7 +54,8 @@ static bool is_plain(const struct landing *l, uint32_t i, const struct ring_note
 
     return has_two && note->has_trailer && note->place != RING_STAGING &&
            piece[0].iov_len == note->bytes - TRAILER_BYTES && piece[0].iov_len > 0 &&
-           scratch < sizeof(l->trailer) && piece[1].iov_len == TRAILER_BYTES;
+           is_of_message(l, &piece[0]) && scratch < sizeof(l->trailer) &&
+           piece[1].iov_len == TRAILER_BYTES;
 }
 
 /* How many notes are copied with one call from note `i` on: fewer and fewer beside a sender that

@@ -124,7 +124,7 @@ bool ring_has_whole_to_reap(const struct ring_writer *w)
 {
     uint64_t number = atomic_load(&w->reaped);
 
-    if (w->wholes == 0 || !record_of((struct ring_writer *)w, number)->is_whole)
+    if (w->wholes == 0 || record_of((struct ring_writer *)w, number)->is_pinned)
         return false;
     uint32_t state = atomic_load(&slot_at(w->ring, number)->state);
     return number != atomic_load(&w->head) && state != RING_OFFERED && state != RING_REVOKED;

@@ -158,8 +158,8 @@ bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped);
  * of the last. */
 uint32_t ring_reap_wholes(struct ring_writer *w, uint32_t most, struct ring_reaped *reaped);
 
-/* Is the oldest note of a whole message, and is the reader done with it? By the thread that reaps.
- */
+/* Are there whole messages, and is the reader done with the oldest note, which may be a unit's in
+ * front of them? By the thread that reaps. */
 bool ring_has_whole_to_reap(const struct ring_writer *w);
 
 /* What was revoked. */

@@ -139,6 +139,24 @@ TEST(shm_push__all_but_the_first)
     assert_int_equal(writes - first, (UNITS - UNITS / 4 + A_PUSH - 1) / A_PUSH);
 }
 
+/* Of a message in many pieces units land in memory that is another link's when this landing is
+ * over: a sender that is late must not write there. */
+TEST(shm_push__not_to_the_landings_own_memory)
+{
+    if (!has_pidfd())
+        skip();
+    send_units(UNITS);
+    landing_begin(&n.landing);
+    for (int i = 0; i < UNITS; i++) {
+        assert_true(landing_offer(&n.landing, NULL, DATA));
+        assert_true(landing_seal(&n.landing));
+    }
+    meanwhile = push_all;
+    assert_int_equal(shm_receive(n.receiver, &n.landing), UNITS);
+    assert_int_equal(writes, 0);
+    assert_false(shm_claim(n.sender));
+}
+
 TEST(shm_push__nobody_pushes)
 {
     send_units(UNITS);

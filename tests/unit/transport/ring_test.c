@@ -489,6 +489,21 @@ TEST(ring_whole__is_reaped)
     ck_assert(!ring_has_whole_to_reap(&writer)); /* a unit is none */
 }
 
+/* Nobody acknowledges that unit, so nothing else brings a sender that sleeps to look behind it. */
+TEST(ring_whole__behind_a_revoked_unit)
+{
+    struct ring_revoked of;
+
+    (void)offer(1);
+    offer_whole(&a_whole, 2);
+    ck_assert(ring_revoke(&writer, 1, &of));
+    ck_assert(!ring_has_whole_to_reap(&writer));
+    ck_assert(ring_skip(&reader));
+    expect_whole(&a_whole);
+    ck_assert(ring_finish(&reader, RING_DONE));
+    ck_assert(ring_has_whole_to_reap(&writer));
+}
+
 /* Whoever revokes one knows whether it has arrived. */
 TEST(ring_whole__is_revoked)
 {

@@ -2,6 +2,7 @@
  */
 #include "../../support/shm_pair.h"
 #include "../../support/suite.h"
+#include "transport/transport.h"
 
 enum { MESSAGE = 42, UNITS = 6, UNIT = 16384 };
 
@@ -281,6 +282,34 @@ TEST(shm_whole__elsewhere)
                      &(struct ring_record){.owner = MESSAGE, .is_whole = true});
     ck_assert(shm_whole(n.receiver, 0, &whole));
     ck_assert_uint_eq(whole.in_session, 6);
+}
+
+/* A sender that sends one before any unit, which it must not: the receiver comes to read it all the
+ * same, and sleeps behind it. */
+TEST(transport_receive__a_whole_message_is_first)
+{
+    struct transport_turn turn;
+    struct whole_arrived whole;
+    uint32_t openings = 1, units = 1;
+
+    meet();
+    struct transport t = {.in = &n.in,
+                          .out = &n.in,
+                          .is_possible = true,
+                          .way = WAY_DRAINING,
+                          .watch_at = NEVER,
+                          .ended_at = NEVER,
+                          .shm = n.receiver};
+    ck_assert(put_whole(5, MESSAGE, from, 10));
+    ck_assert(!transport_begin_receive(&t, &turn, &openings, &units));
+    shm_pair_plan(&n.landing, to, 1, 1, UNIT);
+    int received = transport_receive(&t, &turn, &n.landing, HEAR_ALL);
+    ck_assert_int_eq(received, 0);
+    (void)transport_end_receive(&t, &turn, 1, received);
+    ck_assert_int_eq(t.way, WAY_MEMORY);
+    ck_assert(transport_whole(&t, 0, &whole));
+    ck_assert(transport_end_whole(&t, false));
+    ck_assert(transport_say_asleep(&t));
 }
 
 /* ---- credit ---- */
