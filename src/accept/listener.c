@@ -96,7 +96,8 @@ static bool make_socket(struct zcrp_listener *l, const struct caller *caller,
 }
 
 /* Makes the connection of a caller that has its socket, and has it accepted. It is up from then on.
- * False if that failed, as make_socket. */
+ * False if that failed, as make_socket. One on another host is apart where messages have to go from
+ * memory to memory: this process lacks nothing. */
 static bool admit(struct zcrp_listener *l, struct accept_info *info)
 {
     struct zcrp_connection *c;
@@ -104,7 +105,8 @@ static bool admit(struct zcrp_listener *l, struct accept_info *info)
     info->peers = peers_hold(l->peers);
     int code = connection_make(&c, &l->options, info);
     if (code != ZCRP_OK) {
-        peers_lack(l->peers, code == ZCRP_ERROR_MEMORY ? -ENOMEM : -errno);
+        if (code != ZCRP_ERROR_APART)
+            peers_lack(l->peers, code == ZCRP_ERROR_MEMORY ? -ENOMEM : -errno);
         return false;
     }
     peers_admit(l->peers, c, &info->peer, clock_now());

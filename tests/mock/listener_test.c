@@ -1,10 +1,11 @@
 /* A listener whose callers cannot be admitted, and one that was at work when the process forked. */
-/* wrap: listen_admit peers_create wake_signal free strdup */
+/* wrap: listen_admit peers_create wake_signal free strdup shm_is_possible */
 #include "../support/mock.h"
 
 #include "accept/listen.h"
 #include "accept/peers.h"
 #include "platform/waking.h"
+#include "transport/shm/shm.h"
 #include "zcrp.h"
 
 #include <netinet/in.h>
@@ -80,12 +81,21 @@ char *__wrap_strdup(const char *text)
     return has_no_memory ? NULL : __real_strdup(text);
 }
 
+static bool is_apart; /* the two ends are on two hosts */
+
+bool __real_shm_is_possible(const struct channel *c);
+
+bool __wrap_shm_is_possible(const struct channel *c)
+{
+    return !is_apart && __real_shm_is_possible(c);
+}
+
 static struct zcrp_listener *listener;
 static char port[8];
 
 static void setup(void)
 {
-    is_held = is_within = false;
+    is_held = is_within = is_apart = false;
     admit_error = admit_good = admit_bad = admit_failures = 0;
     assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", NULL), ZCRP_OK);
     snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
@@ -131,6 +141,24 @@ TEST(accept__passes_over_a_caller_out_of_reach)
         (void)zcrp_connection_close(there);
         (void)zcrp_connection_close(here);
     }
+}
+
+/* Messages are to cross through memory, and the caller is on another host: that is no business of
+ * the user of the listener. */
+TEST(accept__passes_over_a_caller_on_another_host)
+{
+    const struct zcrp_options options = {.channel = ZCRP_CHANNEL_MEMORY};
+    struct zcrp_connection *here, *there;
+    struct zcrp_listener *near;
+    char near_port[8];
+
+    assert_int_equal(zcrp_listen(&near, "127.0.0.1", "0", &options), ZCRP_OK);
+    snprintf(near_port, sizeof(near_port), "%d", zcrp_listener_port(near));
+    is_apart = true;
+    assert_int_equal(zcrp_connect(&there, "127.0.0.1", near_port, NULL, 0), ZCRP_OK);
+    assert_int_equal(zcrp_accept(near, &here, second), ZCRP_ERROR_TIMEOUT);
+    (void)zcrp_connection_close(there);
+    assert_int_equal(zcrp_listener_close(near), ZCRP_OK);
 }
 
 /* What this process lacks it is told; the caller calls again meanwhile, and is let in afterwards.
