@@ -114,7 +114,8 @@ static bool is_outstanding(const struct receiver *r)
 static instant silence_at(const struct receiver *r)
 {
     const struct receiver_timer *t = &r->timer;
-    if (!is_outstanding(r) || !r->session.was_bound)
+    bool is_awaited = r->config.stays && r->session.is_unheard; /* its sender knows how long */
+    if (!is_outstanding(r) || !r->session.was_bound || is_awaited)
         return NEVER;
     bool is_gone = receiver_session_is_bound(&r->session) && r->config.gone != 0 &&
                    refusals_mean_gone(&t->refusals, t->heard, r->config.gone);

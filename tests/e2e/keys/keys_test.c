@@ -312,6 +312,30 @@ TEST(keys__room_comes_later, .needs = has_keys, .rows = 2)
     zcrp_free_msg(own);
 }
 
+/* What a caller posts while it waits for room waits for longer than its peer may be silent. */
+TEST(keys__a_buffer_waits_for_room, .needs = has_keys)
+{
+    const struct zcrp_options patient = {.connect_ns = 60 * ENDS_SECOND, .silence_ns = ENDS_SECOND};
+    struct zcrp_msg *in = zcrp_alloc_msg(1000), *out = zcrp_alloc_msg(1000);
+    struct pair p, other;
+    meet(&p, (struct zcrp_options){.connections = 1});
+    other = p;
+    ck_assert_int_eq(call(&other, patient, shared("alice", key), 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(other.there), in, 1000), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, 3 * ENDS_SECOND), ZCRP_ERROR_TIMEOUT);
+    (void)zcrp_connection_close(p.there);
+    (void)zcrp_connection_close(p.here);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &other.here, 5 * ENDS_SECOND), ZCRP_OK);
+    fill(out->buffer, 1000, 3);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(other.here), out, 1000), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(out, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_mem_eq(in->buffer, out->buffer, 1000);
+    part(&other);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
 /* What is sent to somebody who is refused stays here. */
 TEST(keys__a_message_to_a_stranger_fails, .needs = has_keys)
 {

@@ -259,6 +259,25 @@ TEST(receiver_ended__with_its_only_session)
     ck_assert_int_eq(receiver_ended(r), OUTCOME_SILENT);
 }
 
+/* A caller waits for room, of which its sender knows how long: what is posted meanwhile stays
+ * posted. Who has been heard may be silent. */
+TEST(receiver_expire__waits_to_be_heard)
+{
+    struct event event;
+    receiver_expire(r, 300 * SECOND);
+    receiver_expire(r, 301 * SECOND);
+    receiver_check(r);
+    ck_assert(!receiver_event(r, &event));
+    ck_assert_int_eq(receiver_ended(r), OUTCOME_OK);
+    seal_all();
+    add(0, 3);
+    land();
+    receiver_expire(r, 300 * SECOND);
+    receiver_expire(r, 301 * SECOND);
+    ck_assert(receiver_event(r, &event));
+    ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
+}
+
 /* The sender's next control datagram comes; true if it belonged to the pairing. */
 static bool hear_control(const struct burst *plain)
 {
