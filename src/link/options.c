@@ -263,8 +263,10 @@ int options_complete(struct zcrp_options *complete, const struct zcrp_options *g
     if (o.messages == 0)
         o.messages = 1024;
     code = check_first(&o);
-    if (code != ZCRP_OK)
+    if (code != ZCRP_OK) {
+        options_release(&o);
         return code;
+    }
     if (o.window_bytes == 0)
         o.window_bytes = 32 * MEBIBYTE;
     if (o.connect_ns != 0)

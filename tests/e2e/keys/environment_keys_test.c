@@ -118,3 +118,15 @@ TEST(environment_keys__bad_file, .needs = has_keys, .rows = 2)
     ck_assert_ptr_nonnull(strstr(zcrp_explain(code), folder));
     loopback_close(&sockets);
 }
+
+/* Options that are refused behind that keep no keys (the address sanitizer sees it). */
+TEST(environment_keys__of_bad_options, .needs = has_keys)
+{
+    const struct zcrp_options bad = {
+        .flags = ZCRP_ENVIRONMENT_KEYS, .messages = 1, .first_messages = 2};
+    struct zcrp_listener *l;
+
+    put_key("bob", 7, 0600);
+    ck_assert_int_eq(zcrp_listen(&l, "127.0.0.1", "0", &bad), ZCRP_ERROR_ARGUMENT);
+    ck_assert_ptr_null(l);
+}
