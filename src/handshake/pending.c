@@ -24,7 +24,8 @@ struct pending_handshake {
     uint32_t tag;             /* (m) and its tag */
     instant came, heard;      /* (m) when it took the place, and last said something; */
     instant served;           /* (m) when the thread last was with it */
-    instant again;            /* (m) when room is looked for again; NEVER: it is not known yet */
+    instant again;            /* (m) when room is looked for again, if it asks for that (asks_at);
+                                 NEVER: it is not known yet */
     struct caller caller;     /* (m) as heard last */
     struct datagram_queue *early; /* (m) what came for its connection; NULL: nothing so far */
     struct datagram_queue queue;  /* (m) what has come for it */
@@ -266,10 +267,17 @@ void pending_take_early(struct pending *p, struct datagram_queue *early)
 
 /* ---- the thread ---- */
 
+/* When room is looked for again. A caller that waits for it repeats its last bytes. One that does
+ * not may be gone, and is served when it speaks. */
+static instant asks_at(const struct pending_handshake *h)
+{
+    return is_known(h) && h->again - h->heard <= HANDSHAKE_PATIENCE ? h->again : NEVER;
+}
+
 /* When the thread has something to do for a handshake, none of which is served. */
 static instant due(const struct pending *p, const struct pending_handshake *h, instant now)
 {
-    instant by_time = instant_earlier(ends_at(p, h), h->again);
+    instant by_time = instant_earlier(ends_at(p, h), asks_at(h));
 
     if (h->tls != NULL)
         by_time = instant_earlier(by_time, handshake_deadline(&h->tls->machine));

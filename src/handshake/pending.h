@@ -49,7 +49,8 @@ struct pending_rules {
     void (*send)(void *context, const struct caller *caller, const uint8_t *datagram, size_t size);
     /* The handshake of a caller has ended well. By the thread; the keys are the function's. False:
      * there is no room for the caller now. It keeps its place while it goes on asking (`limit`),
-     * and the function is called again, with new copies of the keys, each PENDING_PAUSE. */
+     * and the function is called again, with new copies of the keys, each PENDING_PAUSE, until it
+     * has said nothing for HANDSHAKE_PATIENCE; then when it speaks. */
     bool (*on_success)(void *context, const struct caller *caller,
                        struct session_keys *session_keys);
 };

@@ -325,23 +325,28 @@ static void read_told(struct tls_handshake *h)
         (void)tls_handshake_hear(h, clock_now(), came.datagram[i].bytes, came.datagram[i].size);
 }
 
-/* A caller with a good key. Of what comes before its handshake has ended, its own last request is
- * kept, and its first units, as far as there is room. */
-static void succeed(void)
+/* The caller says what is due, and hears what has come for it. */
+static void talk(struct tls_handshake *h)
 {
     const struct caller caller = caller_at("192.0.2.1", 1000);
     uint8_t datagram[HANDSHAKE_BYTES];
     size_t size;
 
+    handshake_expire(&h->machine, clock_now());
+    while ((size = handshake_take(&h->machine, clock_now(), datagram)) > 0)
+        pending_hear(r, &caller, datagram, size);
+    read_told(h);
+    usleep(1000);
+}
+
+/* A caller with a good key. Of what comes before its handshake has ended, its own last request is
+ * kept, and its first units, as far as there is room. */
+static void succeed(void)
+{
     open_with(true);
     struct tls_handshake *h = tls_handshake_create(keys, true, TAG, 1);
-    while (successes == 0) {
-        handshake_expire(&h->machine, clock_now());
-        while ((size = handshake_take(&h->machine, clock_now(), datagram)) > 0)
-            pending_hear(r, &caller, datagram, size);
-        read_told(h);
-        usleep(1000);
-    }
+    while (successes == 0)
+        talk(h);
     assert_int_equal(h->verdict, TLS_DONE);
     tls_handshake_destroy(h);
 }
@@ -370,4 +375,22 @@ TEST(on_success__again_until_there_is_room)
     assert_int_equal(early.datagram[0].bytes[0], 77);
     while (is_here("192.0.2.1", 1000, 1))
         usleep(1000);
+}
+
+/* A caller that waits for room and says nothing any more may be gone: room that comes later is for
+ * others, until it speaks again. */
+TEST(on_success__not_for_who_is_gone)
+{
+    lacks = 1000;
+    open_with(true);
+    struct tls_handshake *h = tls_handshake_create(keys, true, TAG, 1);
+    while (h->verdict != TLS_DONE || lacks == 1000)
+        talk(h);
+    usleep(1500000); /* longer than HANDSHAKE_PATIENCE, by the clock that the thread sleeps by */
+    lacks = 0;
+    usleep(4 * PENDING_PAUSE / MICROSECOND);
+    assert_int_equal(successes, 0);
+    while (successes == 0)
+        talk(h);
+    tls_handshake_destroy(h);
 }
