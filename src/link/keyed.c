@@ -291,10 +291,16 @@ static void begin_anew(struct zcrp_entity *e)
         fail(e, clock_now());
 }
 
+/* Has a connection lost its peer, or never found it? Then it asks for nothing any more. */
+static bool has_ended(const struct zcrp_entity *e)
+{
+    return machine_end(&e->machine) != OUTCOME_CLOSED;
+}
+
 /* Also while it closes: it waits for what was sent, which fails if the keys are wrong. */
 static bool is_to_be_admitted(const struct zcrp_entity *e)
 {
-    return machine_end(&e->machine) == OUTCOME_CLOSED && !sender_is_admitted(e->machine.sender);
+    return !has_ended(e) && !sender_is_admitted(e->machine.sender);
 }
 
 void keyed_expire(struct zcrp_entity *e, instant now)
@@ -303,6 +309,10 @@ void keyed_expire(struct zcrp_entity *e, instant now)
 
     if (h == NULL)
         return;
+    if (has_ended(e) && !tls_handshake_has_failed(h)) { /* a refusal is still said */
+        drop_handshake(&e->keyed);
+        return;
+    }
     if (anew_at(e) <= now) {
         begin_anew(e);
         return;

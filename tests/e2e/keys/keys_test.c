@@ -336,6 +336,24 @@ TEST(keys__a_buffer_waits_for_room, .needs = has_keys)
     zcrp_free_msg(out);
 }
 
+/* A caller that has waited for room in vain does not ask any more, also before it is closed. */
+TEST(keys__who_has_failed_asks_no_more, .needs = has_keys)
+{
+    const struct zcrp_options brief = {.connect_ns = ENDS_SECOND};
+    struct pair p, other;
+    meet(&p, (struct zcrp_options){.connections = 1});
+    other = p;
+    ck_assert_int_eq(call(&other, brief, shared("alice", key), 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_wait(other.there, -1), ZCRP_ERROR_NOT_ADMITTED);
+    sleep(2); /* as long as the listener may believe that it asks */
+    (void)zcrp_connection_close(p.there);
+    (void)zcrp_connection_close(p.here);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &other.here, 2 * ENDS_SECOND),
+                     ZCRP_ERROR_TIMEOUT);
+    (void)zcrp_connection_close(other.there);
+    ck_assert_int_eq(zcrp_listener_close(p.house.listener), ZCRP_OK);
+}
+
 /* What is sent to somebody who is refused stays here. */
 TEST(keys__a_message_to_a_stranger_fails, .needs = has_keys)
 {
