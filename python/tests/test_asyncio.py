@@ -12,6 +12,7 @@ import pytest
 import zcrp
 import zcrp.asyncio
 from zcrp import _door
+from zcrp._door import RECEIVER, SENDER
 from conftest import HOST, IMPATIENT, LONG, run_program
 
 
@@ -97,6 +98,13 @@ async def test_batch_with_one_that_fails(one, other):
     assert (failure.value.index, failure.value.size) == (1, 10)
     with pytest.raises(zcrp.Error):
         await sent
+
+
+@with_pair
+async def test_what_has_ended_leaves_nothing(one, other):
+    for _ in range(200):
+        await asyncio.gather(one.send(b"x"), other.receive_into(bytearray(1)))
+    assert len(one._handle.posted[SENDER]) < 10 and len(other._handle.posted[RECEIVER]) < 10
 
 
 @with_pair

@@ -61,7 +61,10 @@ class Posted(asyncio.Future, Generic[T]):  # type: ignore[type-arg]
     def _submit(self) -> None:
         exports, self._exports = self._exports, ()
         self._count = len(exports)
-        self._number, self._post = self._connection._handle.post(self._half, exports)
+        handle = self._connection._handle
+        if handle.posted[self._half]:
+            handle.reap(self._half)
+        self._number, self._post = handle.post(self._half, exports)
         self._is_posted = True
         if exports:
             self._connection._waiting[self._number] = self
