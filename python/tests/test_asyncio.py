@@ -362,6 +362,7 @@ async def test_refused_and_time_limits():
         assert listener.statistics().connections == 0
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(listener.accept(), 0.05)
+        assert not listener._callers._waiters
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute, pytest.raises(zcrp.CallTimeoutError):
             mute.bind((HOST, 0))
             await zcrp.asyncio.connect(HOST, mute.getsockname()[1], timeout=0.1)

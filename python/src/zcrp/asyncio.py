@@ -160,15 +160,18 @@ class _Bell:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: dict[asyncio.Future[None], None] = {}  # in their order
 
     async def wait(self) -> None:
         waiter = self._loop.create_future()
-        self._waiters.append(waiter)
-        await waiter
+        self._waiters[waiter] = None
+        try:
+            await waiter
+        finally:
+            self._waiters.pop(waiter, None)  # the bell has not rung if the wait was cancelled
 
     def ring(self) -> None:
-        waiters, self._waiters = self._waiters, []
+        waiters, self._waiters = self._waiters, {}
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
