@@ -341,6 +341,21 @@ async def test_close_that_is_cancelled_takes_back():
     await asyncio.gather(one.close(), other.close())
 
 
+@awaited
+async def test_close_that_is_cancelled_leaves_nothing():
+    """Though nobody looks whether it is closed."""
+    one, other = await meet(zcrp.Options(linger=1))
+    one.send(bytearray(10))
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(one.close(), 0.1)
+    await other.close()
+    deadline = time.monotonic() + LONG
+    while one._handle in _door._open and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
+    assert one._handle not in _door._open and not one._over._waiters
+    assert await asyncio.wait_for(asyncio.gather(one.close(), one.close()), LONG) == [True] * 2
+
+
 @with_pair
 async def test_abort(one, other):
     room = bytearray(10)

@@ -460,6 +460,7 @@ async def _closed(closing: Union[Connection, Listener]) -> int:
 
     def ring() -> None:
         loop.remove_reader(descriptor)
+        closing._handle.end_close(0)  # those who waited may have been cancelled
         bell.ring()
 
     while (code := closing._handle.end_close(0)) == TIMEOUT:
