@@ -9,6 +9,7 @@
 
 #include <rdma/fi_tagged.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One call. */
 struct call {
@@ -64,6 +65,7 @@ static ssize_t refused(struct op *op, int code)
 {
     if (op != NULL) {
         zcrp_free_msg(op->message);
+        free(op->copy);
         free(op);
     }
     return -error_of_code(code);
@@ -100,6 +102,23 @@ static ssize_t send_eager(struct way *w, const struct call *c, struct peer *p,
     return code == ZCRP_OK ? 0 : refused(op, code);
 }
 
+/* With FI_INJECT the program may write to its buffer before the CTS comes. False: no memory. */
+static bool keep_copy(struct op *op)
+{
+    char *to = malloc(op->size + 1);
+
+    op->copy = to;
+    if (to == NULL)
+        return false;
+    for (int i = 0; i < op->iov_count; i++) {
+        memcpy(to, op->iov[i].iov_base, op->iov[i].iov_len);
+        to += op->iov[i].iov_len;
+    }
+    op->iov[0] = (struct iovec){op->copy, op->size};
+    op->iov_count = op->size > 0;
+    return true;
+}
+
 static ssize_t send_bulk(struct way *w, const struct call *c, struct peer *p,
                          const struct envelope *e)
 {
@@ -107,6 +126,8 @@ static ssize_t send_bulk(struct way *w, const struct call *c, struct peer *p,
 
     if (op == NULL)
         return -FI_ENOMEM;
+    if ((c->flags & FI_INJECT) != 0 && !keep_copy(op))
+        return refused(op, ZCRP_ERROR_MEMORY);
     int code = bulk_announce(w, op, e);
     return code == ZCRP_OK ? 0 : refused(op, code);
 }

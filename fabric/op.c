@@ -70,6 +70,8 @@ static void tell(struct op *op, int error)
         cntr_on_success(counter);
     else if (counter != NULL)
         cntr_on_error(counter);
+    free(op->copy);
+    op->copy = NULL;
     op->ep = NULL;
     op->peer = NULL;
     op->error = error;

@@ -31,6 +31,7 @@ struct op {
     uint32_t id;              /* of the rendezvous */
     bool is_granted;          /* of a receive: its CTS was sent */
     struct zcrp_msg *message; /* while ZCRP has its memory */
+    void *copy;               /* what a send with FI_INJECT sends later; NULL: none */
     uint8_t envelope[ENVELOPE_BYTES];
 
     /* A receive with FI_MULTI_RECV stays posted until less than ep->least is left of its buffer;
