@@ -207,6 +207,24 @@ bool match_arrived(struct way *w, const struct envelope *e, const uint8_t *paylo
     return true;
 }
 
+/* The parts of a receive of many messages that are under way end first. */
+static void cancel(struct op *op, int code, int error)
+{
+    list_remove(&op->in);
+    op->is_spent = op->is_cancelled = true;
+    op->zcrp_code = code;
+    if (op->parts == 0)
+        op_end(op, error);
+}
+
+/* Nothing that happens later would end it: the peer was lost before, and nobody tells so again. */
+static bool waits_in_vain(const struct op *op)
+{
+    const struct peer *p = op->peer;
+
+    return p != NULL && p->lost != ZCRP_OK && p->out == NULL && p->back == NULL;
+}
+
 /* A receive of many messages takes several. It may be gone when its last part has ended. */
 void match_post(struct op *op, bool is_tagged)
 {
@@ -224,6 +242,8 @@ void match_post(struct op *op, bool is_tagged)
         drop(ep, a);
         is_done = is_done || op->is_spent; /* its peer's way may have ended */
     }
+    if (!is_done && waits_in_vain(op))
+        cancel(op, op->peer->lost, error_of_code(op->peer->lost));
     retry(ep);
 }
 
@@ -291,16 +311,6 @@ bool match_claim(struct op *op, uint64_t flags)
 
 /* ---- ends ---- */
 
-/* The parts of a receive of many messages that are under way end first. */
-static void cancel(struct op *op, int code, int error)
-{
-    list_remove(&op->in);
-    op->is_spent = op->is_cancelled = true;
-    op->zcrp_code = code;
-    if (op->parts == 0)
-        op_end(op, error);
-}
-
 bool match_cancel(struct ep *ep, const void *context)
 {
     for (int i = 0; i < 2; i++)
@@ -341,4 +351,6 @@ void match_lose(struct way *w)
                 cancel(op, w->code, error_of_code(w->code));
         }
     }
+    if (is_lost)
+        w->peer->lost = w->code;
 }

@@ -26,7 +26,7 @@ void matching_fini(struct matching *m);
 /* A message from a peer. False: there is no room for it now. */
 bool match_arrived(struct way *w, const struct envelope *e, const uint8_t *payload);
 
-/* Takes over a receive. */
+/* Takes over a receive. One from a peer that is lost ends, unless the peer has a way again. */
 void match_post(struct op *op, bool is_tagged);
 
 /* FI_PEEK, with FI_CLAIM or FI_DISCARD: is there a message that the receive would get? Takes over
@@ -41,7 +41,7 @@ bool match_claim(struct op *op, uint64_t flags);
 bool match_cancel(struct ep *ep, const void *context);
 
 /* A way has ended: what it has announced is lost. If the peer is lost, too, the receives that wait
- * for this peer alone end. */
+ * for this peer alone end, and so do those that are posted later. */
 void match_lose(struct way *w);
 
 #endif

@@ -35,6 +35,7 @@ static struct way *create(struct ep *ep, bool is_ours)
 static void join_peer(struct way *w, struct peer *p)
 {
     w->peer = p;
+    p->lost = ZCRP_OK;
     p->ways++;
     if (w->is_ours)
         p->out = w;

@@ -80,6 +80,14 @@ static int receive_from_it(struct rank *r)
     return take(r->node.received).err;
 }
 
+/* The second one is posted when nothing of the dead one is left that could end it. */
+static int receive_after(struct rank *r)
+{
+    ck_assert_int_gt(send_large(r), 0);
+    ck_assert_int_gt(receive_from_it(r), 0);
+    return receive_from_it(r);
+}
+
 /* What was already under way when it died. */
 static int send_before(struct rank *r)
 {
@@ -98,6 +106,7 @@ static const struct {
 } ways[] = {{send_small, false, false, "small sends"},
             {send_large, false, false, "a large send"},
             {receive_from_it, false, false, "a receive from it"},
+            {receive_after, false, false, "a receive, after its death was told"},
             {send_before, true, false, "a large send, begun before"},
             {receive_before, false, true, "a receive from it, posted before"}};
 
