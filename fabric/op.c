@@ -85,7 +85,7 @@ static void tell(struct op *op, int error)
         free(op);
 }
 
-/* The last part gives the buffer back to the program. */
+/* The last part gives the buffer back to the program, which has to learn that. */
 void op_end(struct op *op, int error)
 {
     struct op *whole = op->whole;
@@ -93,7 +93,10 @@ void op_end(struct op *op, int error)
 
     if (error == 0 && op->over > 0)
         error = FI_ETRUNC;
-    op->flags |= is_last && !whole->is_cancelled ? FI_MULTI_RECV : 0;
+    if (is_last && !whole->is_cancelled) {
+        op->flags |= FI_MULTI_RECV;
+        op->is_told = true;
+    }
     tell(op, error);
     if (is_last && whole->is_cancelled)
         tell(whole, FI_ECANCELED);

@@ -94,6 +94,30 @@ TEST(buffer__is_released, .rows = 3)
     free(buffer);
 }
 
+/* The program learns that the buffer is its own again, also if it asked for no completions. */
+TEST(buffer__is_released_without_other_completions)
+{
+    enum { COUNT = BUFFER / LEAST };
+    uint8_t *buffer = blank(BUFFER), *out = filled(LEAST, 1);
+    struct iovec one = {buffer, BUFFER};
+    struct fi_msg m = {.msg_iov = &one, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = buffer};
+    struct pair q;
+
+    pair_open(&q, &(struct node_wish){.selective = FI_SELECTIVE_COMPLETION});
+    POST(fi_recvmsg(q.b.ep, &m, FI_MULTI_RECV));
+    for (int i = 0; i < COUNT; i++) {
+        take_nothing(q.b.received);
+        POST(fi_inject(q.a.ep, out, LEAST, q.to_b));
+    }
+    ck_assert((take_of(q.b.received, buffer).flags & FI_MULTI_RECV) != 0);
+    take_nothing(q.b.received);
+    for (int i = 0; i < COUNT; i++)
+        ck_assert(pattern_holds(buffer + (size_t)i * LEAST, LEAST, 1));
+    pair_close(&q);
+    free(buffer);
+    free(out);
+}
+
 /* Messages of any size pass from buffer to buffer in order; each is posted again when it is free.
  */
 TEST(buffers__in_turn, .rows = 2)
