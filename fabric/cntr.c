@@ -4,6 +4,16 @@
 #include "stubs.h"
 
 #include <stdlib.h>
+#include <unistd.h>
+
+enum { PAUSE_US = 200 };
+
+/* A thread in cntr_wait. */
+struct waiter {
+    struct list in; /* of cntr->waiters */
+    uint64_t threshold;
+    uint64_t errors; /* that there were when it began */
+};
 
 void cntr_on_success(struct cntr *c)
 {
@@ -77,34 +87,83 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
     return change(c, &c->errors, false, value);
 }
 
-/* An error that comes while somebody waits ends the wait. */
+/* ---- waiting ---- */
+
+static bool is_over(const struct cntr *c, const struct waiter *w)
+{
+    return c->value >= w->threshold || c->errors != w->errors;
+}
+
+/* Is anybody's wait over who does not know yet? Whoever arms the bell silences it, also for those.
+ * Within the mutex. */
+static bool has_news(const struct cntr *c)
+{
+    for (struct list *link = c->waiters.next; link != &c->waiters; link = link->next)
+        if (is_over(c, OWNER(link, struct waiter, in)))
+            return true;
+    return false;
+}
+
+enum look { LOOK_OVER, LOOK_AGAIN, LOOK_SLEEP };
+
+/* When it is over, the waiter is in no list. The bell is armed for a sleep. */
+static enum look look(struct cntr *c, struct waiter *w, bool may_sleep, int *result)
+{
+    domain_enter(c->domain);
+    enum look next = may_sleep && !has_news(c) ? LOOK_SLEEP : LOOK_AGAIN;
+    if (next == LOOK_SLEEP)
+        waker_arm(&c->waker);
+    domain_progress(c->domain);
+    bool has_ended = is_over(c, w);
+    *result = c->value >= w->threshold ? 0 : has_ended ? -FI_EAVAIL : -FI_ETIMEDOUT;
+    if (has_ended)
+        list_remove(&w->in);
+    domain_leave(c->domain);
+    return has_ended ? LOOK_OVER : next;
+}
+
+static void begin(struct cntr *c, struct waiter *w)
+{
+    domain_enter(c->domain);
+    w->errors = c->errors;
+    list_init(&w->in);
+    list_add(&c->waiters, &w->in);
+    domain_leave(c->domain);
+}
+
+static void give_up(struct cntr *c, struct waiter *w)
+{
+    domain_enter(c->domain);
+    list_remove(&w->in);
+    domain_leave(c->domain);
+}
+
+/* An error that comes while somebody waits ends the wait. While the bell rings for others, a sleep
+ * would end at once: a pause leaves them the mutex. */
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
 {
     struct cntr *c = OWNER(fid, struct cntr, fid);
+    struct waiter w = {.threshold = threshold};
     int64_t began = waker_now();
-    bool is_first = true;
-    uint64_t errors = 0;
+    int result;
 
     if (c->waker.descriptor < 0)
         return -FI_EINVAL;
+    begin(c, &w);
     for (;;) {
         bool may_sleep = waker_now() - began >= WAKER_SPIN_NS;
-        domain_enter(c->domain);
-        if (may_sleep)
-            waker_arm(&c->waker);
-        errors = is_first ? c->errors : errors;
-        is_first = false;
-        domain_progress(c->domain);
-        bool is_reached = c->value >= threshold;
-        bool has_failed = c->errors != errors;
-        domain_leave(c->domain);
+        enum look next = look(c, &w, may_sleep, &result);
+        if (next == LOOK_OVER)
+            return result;
         int left = waker_left(began, timeout_ms);
-        if (is_reached || has_failed)
-            return is_reached ? 0 : -FI_EAVAIL;
-        if (left == 0)
-            return -FI_ETIMEDOUT;
-        if (may_sleep)
+        if (left == 0) {
+            give_up(c, &w);
+            return result;
+        }
+        if (next == LOOK_SLEEP)
             waker_sleep(&c->waker, left);
+        else if (may_sleep)
+            (void)usleep(PAUSE_US);
     }
 }
 
@@ -113,8 +172,12 @@ void cntr_trywait(struct cntr *c)
     domain_enter(c->domain);
     waker_arm(&c->waker);
     domain_progress(c->domain);
+    if (has_news(c))
+        waker_ring(&c->waker);
     domain_leave(c->domain);
 }
+
+/* ---- life ---- */
 
 static int cntr_close(struct fid *fid)
 {
@@ -173,6 +236,7 @@ int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_c
     c->fid.fid = (struct fid){.fclass = FI_CLASS_CNTR, .context = context, .ops = &fid_ops};
     c->fid.ops = &cntr_ops;
     c->domain = d;
+    list_init(&c->waiters);
     domain_use(d);
     *cntr = &c->fid;
     return 0;

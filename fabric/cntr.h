@@ -2,6 +2,7 @@
 #ifndef FABRIC_CNTR_H
 #define FABRIC_CNTR_H
 
+#include "list.h"
 #include "waker.h"
 
 #include <rdma/fi_eq.h>
@@ -11,7 +12,8 @@ struct cntr {
     struct domain *domain;
     struct waker waker;
     uint64_t value, errors;
-    int users; /* endpoints that it is bound to */
+    struct list waiters; /* threads in fi_cntr_wait */
+    int users;           /* endpoints that it is bound to */
 };
 
 int cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,

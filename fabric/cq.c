@@ -183,6 +183,8 @@ int cq_trywait(struct cq *cq)
     waker_arm(&cq->waker);
     domain_progress(cq->domain);
     bool is_empty = list_is_empty(&cq->ended);
+    if (!is_empty) /* for those that sleep already */
+        waker_ring(&cq->waker);
     domain_leave(cq->domain);
     return is_empty ? 0 : -FI_EAGAIN;
 }

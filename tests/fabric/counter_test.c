@@ -1,6 +1,9 @@
 /* Counters of sends and receives, and waits for them. */
 #include "ranks.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 LOAD(asleep)
 
 static const struct node_wish counted = {.has_counters = true, .wait = FI_WAIT_FD};
@@ -89,6 +92,49 @@ TEST(counter__wait_has_a_limit)
     ck_assert_int_ge(now_ms() - began, 190);
     ck_assert_int_lt(now_ms() - began, 10000);
     ck_assert_int_eq(fi_cntr_wait(p.a.sends, 1, 0), -FI_ETIMEDOUT);
+    pair_close(&p);
+}
+
+/* ---- waits that other threads share */
+
+struct wait {
+    struct fid_cntr *counter;
+    uint64_t threshold;
+    int limit_ms;
+};
+
+static void *await_threshold(void *wait)
+{
+    struct wait *w = wait;
+
+    OK(fi_cntr_wait(w->counter, w->threshold, w->limit_ms));
+    return NULL;
+}
+
+/* Those that go on waiting do not keep the news from the one whose wait is over. */
+TEST(counter__wait_beside_others)
+{
+    enum { ROUNDS = 300, OTHERS = 4 };
+    struct wait last = {.threshold = ROUNDS + 1, .limit_ms = WITHIN_S * 1000};
+    pthread_t thread, other[OTHERS];
+    struct pair p;
+
+    pair_open(&p, &counted);
+    last.counter = p.a.sends;
+    for (int i = 0; i < OTHERS; i++)
+        OK(pthread_create(&other[i], NULL, await_threshold, &last));
+    for (uint64_t i = 1; i <= ROUNDS; i++) {
+        struct wait next = {p.a.sends, i, 5000};
+        OK(pthread_create(&thread, NULL, await_threshold, &next));
+        (void)usleep(1000);
+        int64_t began = now_ms();
+        OK(fi_cntr_add(p.a.sends, 1));
+        OK(pthread_join(thread, NULL));
+        ck_assert_int_lt(now_ms() - began, 2000);
+    }
+    OK(fi_cntr_add(p.a.sends, 1));
+    for (int i = 0; i < OTHERS; i++)
+        OK(pthread_join(other[i], NULL));
     pair_close(&p);
 }
 

@@ -342,3 +342,36 @@ TEST(sread__by_several_threads)
     }
     pair_close(&p);
 }
+
+static void *await_error(void *cq)
+{
+    struct fi_cq_tagged_entry e;
+
+    ck_assert_int_eq(fi_cq_sread(cq, &e, 1, NULL, 5000), -FI_EAVAIL);
+    return NULL;
+}
+
+/* Whoever is about to sleep at the descriptor does not keep the news from a thread that sleeps. */
+TEST(sread__beside_a_trywait)
+{
+    enum { ROUNDS = 100 };
+    struct fid *fids[1];
+    uint8_t in[SMALL];
+    pthread_t thread;
+    struct node n;
+
+    node_open(&n, &(struct node_wish){.wait = FI_WAIT_FD});
+    fids[0] = &n.received->fid;
+    for (int i = 0; i < ROUNDS; i++) {
+        POST(fi_recv(n.ep, in, SMALL, NULL, FI_ADDR_UNSPEC, in));
+        OK(pthread_create(&thread, NULL, await_error, n.received));
+        (void)usleep(1000);
+        int64_t began = now_ms();
+        OK(fi_cancel(&n.ep->fid, in));
+        ck_assert_int_eq(fi_trywait(n.fabric, fids, 1), -FI_EAGAIN);
+        OK(pthread_join(thread, NULL));
+        ck_assert_int_lt(now_ms() - began, 2000);
+        (void)take_error(n.received, in, FI_ECANCELED);
+    }
+    node_close(&n);
+}
