@@ -2,6 +2,7 @@
 
 #include "domain.h"
 #include "ep.h"
+#include "helper.h"
 #include "way.h"
 
 void closers_init(struct closers *c)
@@ -76,8 +77,8 @@ void closer_add(struct way *w)
     w->ep->closing++;
     list_add(&c->ways, &w->in);
     if (c->idle == 0 && c->count < CLOSERS_MOST &&
-        pthread_create(&c->threads[c->count], NULL, run, d) == 0)
-        (void)pthread_setname_np(c->threads[c->count++], "zcrp-fabric-end");
+        helper_start(&c->threads[c->count], "zcrp-fabric-end", run, d) == 0)
+        c->count++;
     (void)pthread_cond_signal(&c->added);
 }
 

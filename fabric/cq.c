@@ -251,8 +251,6 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
 
     if (attr == NULL || (attr->flags & ~FI_AFFINITY) != 0 || attr->format > FI_CQ_FORMAT_TAGGED)
         return -FI_EINVAL;
-    if (attr->wait_cond != FI_CQ_COND_NONE)
-        return -FI_ENOSYS;
     struct cq *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return -FI_ENOMEM;

@@ -4,6 +4,7 @@
 #include "cntr.h"
 #include "cq.h"
 #include "ep.h"
+#include "helper.h"
 #include "mr.h"
 #include "provider.h"
 #include "stubs.h"
@@ -67,7 +68,7 @@ static void *run(void *domain)
     struct domain *d = domain;
     struct pollfd stop = {.fd = d->stop, .events = POLLIN};
 
-    while (poll(&stop, 1, 0) == 0) {
+    while (poll(&stop, 1, 0) != 1) {
         domain_enter(d);
         domain_progress(d);
         domain_leave(d);
@@ -81,12 +82,11 @@ static int start_thread(struct domain *d)
     d->stop = eventfd(0, EFD_CLOEXEC);
     if (d->stop < 0)
         return -errno;
-    int error = pthread_create(&d->thread, NULL, run, d);
+    int error = helper_start(&d->thread, "zcrp-fabric", run, d);
     if (error != 0) {
         (void)close(d->stop);
         return -error;
     }
-    (void)pthread_setname_np(d->thread, "zcrp-fabric");
     return 0;
 }
 

@@ -188,7 +188,8 @@ static ssize_t receive_locked(struct ep *ep, const struct call *c)
         if (p == NULL)
             return -FI_EINVAL;
     }
-    struct op *op = op_create(ep, OP_RECEIVE, c->iov, (c->flags & FI_PEEK) != 0 ? 0 : c->count);
+    bool reads_none = (c->flags & (FI_PEEK | FI_DISCARD)) != 0;
+    struct op *op = op_create(ep, OP_RECEIVE, c->iov, reads_none ? 0 : c->count);
     if (op == NULL)
         return -FI_ENOMEM;
     op->context = c->context;

@@ -251,6 +251,16 @@ static void receive(uint8_t *in, size_t size, uint64_t tag, uint64_t flags, void
     ck_assert(pattern_holds(in, size, tag));
 }
 
+/* Discards what was claimed, which reads no buffers, whatever their number says. */
+static void discard(uint64_t tag, void *context)
+{
+    const struct fi_msg_tagged m = {
+        .iov_count = 1, .addr = FI_ADDR_UNSPEC, .tag = tag, .context = context};
+
+    POST(fi_trecvmsg(p.b.ep, &m, FI_CLAIM | FI_DISCARD));
+    (void)take_of(p.b.received, context);
+}
+
 static void take_sends(uint8_t *out[4])
 {
     for (int i = 0; i < 4; i++)
@@ -284,7 +294,7 @@ TEST(peek__finds, .rows = ROWS(looked_at))
     ck_assert_int_eq(look(3, 0, FI_PEEK, &context).err, FI_ENOMSG); /* discarded */
     ck_assert_int_eq(look(4, 0, FI_PEEK | FI_CLAIM, &discarded).err, 0);
     receive(in, size, 2, FI_CLAIM, &claimed);
-    ck_assert_int_eq(look(4, 0, FI_CLAIM | FI_DISCARD, &discarded).err, 0);
+    discard(4, &discarded);
     take_sends(out);
     pass(&p.a, p.to_b, &p.b, size, 2);
     free(in);

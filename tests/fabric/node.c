@@ -75,7 +75,8 @@ static void open_counters(struct node *n, const struct node_wish *wish)
 static void open_endpoint(struct node *n, const struct node_wish *wish)
 {
     struct fi_cq_attr attr = {.format = wish->format ? wish->format : FI_CQ_FORMAT_TAGGED,
-                              .wait_obj = wish->wait};
+                              .wait_obj = wish->wait,
+                              .wait_cond = wish->condition};
 
     OK(fi_cq_open(n->domain, &attr, &n->sent, NULL));
     OK(fi_cq_open(n->domain, &attr, &n->received, NULL));

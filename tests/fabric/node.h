@@ -23,10 +23,12 @@ enum {
     WITHIN_S = 40, /* a completion is late after that long */
 };
 
-/* What differs from the usual. Zero: FI_CQ_FORMAT_TAGGED, no wait object, any AV, no counters. */
+/* What differs from the usual. Zero: FI_CQ_FORMAT_TAGGED, no wait object or condition, any AV, no
+ * counters. */
 struct node_wish {
     enum fi_cq_format format;
     enum fi_wait_obj wait;
+    enum fi_cq_wait_cond condition;
     enum fi_av_type av;
     enum fi_progress progress;
     uint64_t selective;  /* FI_SELECTIVE_COMPLETION, or 0 */

@@ -161,6 +161,22 @@ TEST(sread__has_a_limit)
     pair_close(&p);
 }
 
+/* A provider may ignore the condition (fi_cq(3)): this one wakes for one completion. */
+TEST(sread__with_a_threshold)
+{
+    size_t threshold = 3;
+    struct fi_cq_tagged_entry e[3];
+    uint8_t in[SMALL], out[SMALL] = {0};
+    struct pair p;
+
+    pair_open(&p, &(struct node_wish){.wait = FI_WAIT_FD, .condition = FI_CQ_COND_THRESHOLD});
+    POST(fi_recv(p.b.ep, in, SMALL, NULL, FI_ADDR_UNSPEC, in));
+    POST(fi_inject(p.a.ep, out, SMALL, p.to_b));
+    ck_assert_int_eq(fi_cq_sread(p.b.received, e, 3, &threshold, WITHIN_S * 1000), 1);
+    ck_assert_ptr_eq(e[0].op_context, in);
+    pair_close(&p);
+}
+
 static void *signal_later(void *cq)
 {
     (void)usleep(100000);

@@ -3,7 +3,9 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 enum { THREADS = 4, MESSAGES = 100, WINDOW = 4 };
 
@@ -165,4 +167,37 @@ TEST(threads__open_and_close)
         OK(pthread_create(&thread[i], NULL, live, NULL));
     for (int i = 0; i < THREADS; i++)
         OK(pthread_join(thread[i], NULL));
+}
+
+static _Atomic int handled;
+
+static void handle(int signal)
+{
+    (void)signal;
+    atomic_fetch_add(&handled, 1);
+}
+
+/* The program's signals are its threads'. Row 0: a thread of the provider closes connections; row
+ * 1: another one makes progress. */
+TEST(threads__of_the_provider_take_no_signal, .rows = 2)
+{
+    const struct sigaction action = {.sa_handler = handle};
+    sigset_t one;
+    struct pair q;
+
+    pair_open(&q, &(struct node_wish){.progress = _i ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL});
+    pass(&q.a, q.to_b, &q.b, SMALL, 1);
+    node_close(&q.b);
+    for (int64_t until = now_ms() + 500; now_ms() < until;)
+        nodes_turn();
+    OK(sigaction(SIGUSR1, &action, NULL));
+    OK(sigemptyset(&one));
+    OK(sigaddset(&one, SIGUSR1));
+    OK(pthread_sigmask(SIG_BLOCK, &one, NULL));
+    OK(kill(getpid(), SIGUSR1));
+    (void)usleep(200000);
+    ck_assert_int_eq(atomic_load(&handled), 0);
+    OK(pthread_sigmask(SIG_UNBLOCK, &one, NULL));
+    ck_assert_int_eq(atomic_load(&handled), 1);
+    node_close(&q.a);
 }
