@@ -61,7 +61,7 @@ static ssize_t read_entries(struct cq *cq, void *buffer, size_t count, fi_addr_t
         if (sources != NULL)
             sources[done] = op->source;
         (void)list_take(&cq->ended);
-        free(op);
+        op_free(cq->domain, op);
         done++;
     }
     if (done > 0 || count == 0)
@@ -99,7 +99,6 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
         return -FI_EAGAIN;
     }
     list_remove(&op->in);
-    domain_leave(cq->domain);
     entry->op_context = op->context;
     entry->flags = op->flags;
     entry->len = op->length;
@@ -113,7 +112,8 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
         entry->err_data = NULL; /* the entry's last member then */
     else
         entry->err_data_size = 0;
-    free(op);
+    op_free(cq->domain, op);
+    domain_leave(cq->domain);
     return 1;
 }
 
@@ -210,11 +210,13 @@ static int cq_close(struct fid *fid)
 
     domain_enter(cq->domain);
     bool is_used = cq->users > 0;
+    if (!is_used) {
+        LIST_EACH(link, &cq->ended)
+        op_free(cq->domain, OWNER(link, struct op, in));
+    }
     domain_leave(cq->domain);
     if (is_used)
         return -FI_EBUSY;
-    LIST_EACH(link, &cq->ended)
-    free(OWNER(link, struct op, in));
     waker_fini(&cq->waker);
     domain_unuse(cq->domain);
     free(cq);

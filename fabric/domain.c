@@ -118,6 +118,8 @@ static int read_keys(struct domain *d)
 
 static void destroy(struct domain *d)
 {
+    LIST_EACH(link, &d->spare_ops)
+    free(OWNER(link, struct op, in));
     (void)zcrp_queue_close(d->queue);
     zcrp_keys_free(d->keys);
     closers_fini(&d->closers);
@@ -221,6 +223,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
     d->fid.mr = &mr_ops;
     d->fabric = fabric;
     closers_init(&d->closers);
+    list_init(&d->spare_ops);
     (void)pthread_mutex_init(&d->mutex, NULL);
     int error = read_keys(d);
     if (error == 0)

@@ -9,11 +9,14 @@
 #define FABRIC_DOMAIN_H
 
 #include "closer.h"
+#include "list.h"
 #include "zcrp.h"
 
 #include <pthread.h>
 #include <rdma/fi_domain.h>
 #include <stdint.h>
+
+enum { SPARE_OPS_MOST = 256 };
 
 struct domain {
     struct fid_domain fid;
@@ -26,6 +29,8 @@ struct domain {
     pthread_t thread;
     int stop;                        /* which this eventfd ends */
     struct closers closers;          /* threads that close what has ended */
+    struct list spare_ops;           /* struct op, for the next operations, */
+    int spare_op_count;              /* at most SPARE_OPS_MOST */
     uint8_t scratch[ZCRP_COPY_MOST]; /* an eager message before it is sent */
 };
 

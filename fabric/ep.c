@@ -305,7 +305,7 @@ static int ep_close(struct fid *fid)
     while (!list_is_empty(&ep->ways))
         way_end(OWNER(ep->ways.next, struct way, in), ZCRP_ERROR_CLOSED);
     closer_await(d, &ep->closing);
-    matching_fini(&ep->matching);
+    matching_fini(&ep->matching, d);
     peer_free_all(ep);
     unbind(ep);
     domain_leave(d);

@@ -43,12 +43,12 @@ static void free_arrivals(struct list *list)
     list_init(list);
 }
 
-void matching_fini(struct matching *m)
+void matching_fini(struct matching *m, struct domain *d)
 {
     for (int i = 0; i < 2; i++) {
         free_arrivals(&m->unexpected[i]);
         LIST_EACH(link, &m->posted[i])
-        free(OWNER(link, struct op, in));
+        op_free(d, OWNER(link, struct op, in));
     }
     free_arrivals(&m->claimed);
 }

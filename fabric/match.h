@@ -20,8 +20,8 @@ struct matching {
 
 void matching_init(struct matching *m);
 
-/* Drops everything; no way is left. */
-void matching_fini(struct matching *m);
+/* Drops everything; no way is left. Within the mutex. */
+void matching_fini(struct matching *m, struct domain *d);
 
 /* A message from a peer. False: there is no room for it now. */
 bool match_arrived(struct way *w, const struct envelope *e, const uint8_t *payload);

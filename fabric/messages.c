@@ -45,8 +45,7 @@ static uint64_t bytes_of(const struct call *c)
     return bytes;
 }
 
-static struct op *create_send(struct ep *ep, const struct call *c, struct peer *p,
-                              const struct envelope *e)
+static struct op *create_send(struct ep *ep, const struct call *c, struct peer *p)
 {
     struct op *op = op_create(ep, OP_SEND, c->iov, c->count);
 
@@ -57,7 +56,6 @@ static struct op *create_send(struct ep *ep, const struct call *c, struct peer *
     op->is_told = is_told(ep, OP_SEND, c->flags);
     op->flags = FI_SEND | (c->is_tagged ? FI_TAGGED : FI_MSG);
     op->length = op->size;
-    envelope_encode(e, op->envelope);
     return op;
 }
 
@@ -66,7 +64,7 @@ static ssize_t refused(struct op *op, int code)
     if (op != NULL) {
         zcrp_free_msg(op->message);
         free(op->copy);
-        free(op);
+        op_free(op->ep->domain, op);
     }
     return -error_of_code(code);
 }
@@ -82,7 +80,7 @@ static ssize_t send_eager(struct way *w, const struct call *c, struct peer *p,
     struct op *op = NULL;
 
     if (!c->is_inject && (is_told(ep, OP_SEND, c->flags) || !is_copied)) {
-        op = create_send(ep, c, p, e);
+        op = create_send(ep, c, p);
         if (op == NULL)
             return -FI_ENOMEM;
     }
@@ -95,6 +93,7 @@ static ssize_t send_eager(struct way *w, const struct call *c, struct peer *p,
         list_add(&w->early, &op->in);
     if (code != ZCRP_ERROR_BUSY || is_copied)
         return code == ZCRP_OK ? 0 : refused(op, code);
+    envelope_encode(e, op->envelope);
     op->message = bulk_wrap(op, true);
     code = op->message != NULL ? way_submit(w, zcrp_connection_sender(w->control->connection), op,
                                             op->message->message_size)
@@ -122,7 +121,7 @@ static bool keep_copy(struct op *op)
 static ssize_t send_bulk(struct way *w, const struct call *c, struct peer *p,
                          const struct envelope *e)
 {
-    struct op *op = create_send(w->ep, c, p, e);
+    struct op *op = create_send(w->ep, c, p);
 
     if (op == NULL)
         return -FI_ENOMEM;
@@ -206,7 +205,7 @@ static ssize_t receive_locked(struct ep *ep, const struct call *c)
     } else if (!is_asking) {
         match_post(op, c->is_tagged);
     } else if (!match_claim(op, c->flags)) {
-        free(op);
+        op_free(ep->domain, op);
         return -FI_EINVAL;
     }
     return 0;

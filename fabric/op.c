@@ -9,12 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct op *allocate(struct domain *d)
+{
+    if (list_is_empty(&d->spare_ops))
+        return malloc(sizeof(struct op));
+    d->spare_op_count--;
+    return OWNER(list_take(&d->spare_ops), struct op, in);
+}
+
 struct op *op_create(struct ep *ep, enum op_kind kind, const struct iovec *iov, size_t count)
 {
-    struct op *op = calloc(1, sizeof(*op));
+    struct op *op = allocate(ep->domain);
 
     if (op == NULL)
         return NULL;
+    memset(op, 0, offsetof(struct op, iov));
     list_init(&op->in);
     op->ep = ep;
     op->kind = kind;
@@ -26,6 +35,18 @@ struct op *op_create(struct ep *ep, enum op_kind kind, const struct iovec *iov, 
         op->size += iov[i].iov_len;
     }
     return op;
+}
+
+/* The one that was freed last is the next one: its memory is in the cache. */
+void op_free(struct domain *d, struct op *op)
+{
+    if (d->spare_op_count == SPARE_OPS_MOST) {
+        free(op);
+        return;
+    }
+    d->spare_op_count++;
+    list_init(&op->in);
+    list_add(d->spare_ops.next, &op->in);
 }
 
 void op_scatter(struct op *op, const uint8_t *bytes, uint64_t size)
@@ -82,13 +103,14 @@ static void tell(struct op *op, int error)
     if (queue != NULL && (op->is_told || error != 0) && !ep->is_closing)
         cq_add(queue, op);
     else
-        free(op);
+        op_free(ep->domain, op);
 }
 
 /* The last part gives the buffer back to the program, which has to learn that. */
 void op_end(struct op *op, int error)
 {
     struct op *whole = op->whole;
+    struct domain *d = op->ep->domain;
     bool is_last = whole != NULL && --whole->parts == 0 && whole->is_spent;
 
     if (error == 0 && op->over > 0)
@@ -101,5 +123,5 @@ void op_end(struct op *op, int error)
     if (is_last && whole->is_cancelled)
         tell(whole, FI_ECANCELED);
     else if (is_last)
-        free(whole);
+        op_free(d, whole);
 }

@@ -10,6 +10,7 @@
 
 #include <rdma/fabric.h>
 
+struct domain;
 struct ep;
 struct peer;
 
@@ -22,7 +23,6 @@ struct op {
     bool is_told;      /* a success makes a completion; an error always does */
     bool is_discarded; /* a receive whose message nobody wants */
     void *context;
-    struct iovec iov[INFO_PIECES_MOST];
     int iov_count;
     uint64_t size; /* bytes that the pieces have, or the message */
     uint64_t tag;
@@ -32,7 +32,6 @@ struct op {
     bool is_granted;          /* of a receive: its CTS was sent */
     struct zcrp_msg *message; /* while ZCRP has its memory */
     void *copy;               /* what a send with FI_INJECT sends later; NULL: none */
-    uint8_t envelope[ENVELOPE_BYTES];
 
     /* A receive with FI_MULTI_RECV stays posted until less than ep->least is left of its buffer;
      * each message in it is a receive of its own, a part. */
@@ -51,10 +50,17 @@ struct op {
     fi_addr_t source;
     int error; /* of libfabric, positive */
     int zcrp_code;
+
+    /* op_create does not clear these. */
+    struct iovec iov[INFO_PIECES_MOST];
+    uint8_t envelope[ENVELOPE_BYTES]; /* of an eager send, while ZCRP has its memory */
 };
 
-/* NULL: no memory. */
+/* NULL: no memory. Within the mutex. */
 struct op *op_create(struct ep *ep, enum op_kind kind, const struct iovec *iov, size_t count);
+
+/* The domain keeps some for the next ones. Within the mutex. */
+void op_free(struct domain *d, struct op *op);
 
 /* Copies the bytes into the pieces, as many as they have room for. */
 void op_scatter(struct op *op, const uint8_t *bytes, uint64_t size);
