@@ -111,7 +111,7 @@ static void drop(struct ep *ep, struct arrival *a)
     ep->matching.held_bytes -= bytes;
     p->held_bytes -= bytes;
     p->held--;
-    peer_let_go(p);
+    peer_let_go(ep, p);
 }
 
 /* ---- matching ---- */
@@ -210,11 +210,17 @@ bool match_arrived(struct way *w, const struct envelope *e, const uint8_t *paylo
 /* The parts of a receive of many messages that are under way end first. */
 static void cancel(struct op *op, int code, int error)
 {
+    struct ep *ep = op->ep;
+    struct peer *p = op->peer;
+
     list_remove(&op->in);
+    op->peer = NULL;
     op->is_spent = op->is_cancelled = true;
     op->zcrp_code = code;
     if (op->parts == 0)
         op_end(op, error);
+    if (p != NULL)
+        peer_let_go(ep, p);
 }
 
 /* Nothing that happens later would end it: the peer was lost before, and nobody tells so again. */
@@ -322,6 +328,17 @@ bool match_cancel(struct ep *ep, const void *context)
                 return true;
             }
         }
+    return false;
+}
+
+bool match_awaits(const struct ep *ep, const struct peer *p)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct list *posted = &ep->matching.posted[i];
+        for (struct list *link = posted->next; link != posted; link = link->next)
+            if (OWNER(link, struct op, in)->peer == p)
+                return true;
+    }
     return false;
 }
 

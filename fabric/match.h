@@ -40,6 +40,9 @@ bool match_claim(struct op *op, uint64_t flags);
 /* Ends a receive that has no message yet. False: there is none with this context. */
 bool match_cancel(struct ep *ep, const void *context);
 
+/* Does a receive wait for this peer alone? */
+bool match_awaits(const struct ep *ep, const struct peer *p);
+
 /* A way has ended: what it has announced is lost. If the peer is lost, too, the receives that wait
  * for this peer alone end, and so do those that are posted later. */
 void match_lose(struct way *w);

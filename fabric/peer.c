@@ -78,20 +78,24 @@ void ep_on_inserted(struct ep *ep, const struct address *a, fi_addr_t number)
 
 void ep_on_removed(struct ep *ep, fi_addr_t number)
 {
-    for (struct list *link = ep->peers.next; link != &ep->peers; link = link->next) {
-        struct peer *p = OWNER(link, struct peer, in);
-        if (p->fi_addr == number)
-            p->fi_addr = av_number(ep->av, &p->address);
-    }
     if (number < ep->named_room)
         ep->named[number] = NULL;
+    LIST_EACH(link, &ep->peers)
+    {
+        struct peer *p = OWNER(link, struct peer, in);
+        if (p->fi_addr != number)
+            continue;
+        p->fi_addr = av_number(ep->av, &p->address);
+        p->is_known = p->fi_addr != FI_ADDR_NOTAVAIL;
+        peer_let_go(ep, p);
+    }
 }
 
 /* ---- end ---- */
 
-void peer_let_go(struct peer *p)
+void peer_let_go(struct ep *ep, struct peer *p)
 {
-    if (p->is_known || p->ways > 0 || p->held > 0)
+    if (p->is_known || p->ways > 0 || p->held > 0 || match_awaits(ep, p))
         return;
     list_remove(&p->in);
     free(p);

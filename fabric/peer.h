@@ -14,7 +14,7 @@ struct peer {
     struct list in; /* of ep->peers */
     struct address address;
     fi_addr_t fi_addr; /* FI_ADDR_NOTAVAIL: it is in no address vector */
-    bool is_known;     /* it was in one: the program may name it, so it stays */
+    bool is_known;     /* it is in one: the program may name it, so it stays */
     struct way *out;   /* what this end sends on. NULL: nothing, or it has ended */
     struct way *back;  /* what the peer sends on; as above */
     int lost;          /* a zcrp code: why; ZCRP_OK: it is not, or has a way again */
@@ -29,8 +29,8 @@ struct peer *peer_at(struct ep *ep, const struct address *a);
 /* The peer that the program means. NULL: there is no such address, or no memory. */
 struct peer *peer_named(struct ep *ep, fi_addr_t number);
 
-/* Frees it if nothing is left of it: a stranger's peers come and go. */
-void peer_let_go(struct peer *p);
+/* Frees it if nothing is left of it: strangers come and go, and addresses are removed. */
+void peer_let_go(struct ep *ep, struct peer *p);
 
 /* At the endpoint's end, when no way is left. */
 void peer_free_all(struct ep *ep);

@@ -357,7 +357,7 @@ void way_destroy(struct way *w)
     link_destroy(w->bulk);
     if (w->peer != NULL) {
         w->peer->ways--;
-        peer_let_go(w->peer);
+        peer_let_go(w->ep, w->peer);
     }
     zcrp_free_msg(w->answer);
     free(w->announced);

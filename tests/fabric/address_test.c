@@ -2,6 +2,7 @@
 #include "node.h"
 
 #include <arpa/inet.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <stdio.h>
 
@@ -201,6 +202,33 @@ TEST(send__to_an_address_that_came_back)
         OK(fi_av_remove(n.av, &to, 1, 0));
     }
     node_close(&other);
+}
+
+/* A sanitizer's heap does not tell. */
+static size_t heap_bytes(void)
+{
+    return IS_SANITIZED ? 0 : mallinfo2().uordblks + mallinfo2().hblkhd;
+}
+
+/* Nothing of a peer stays when its address is removed, and no receive names it. */
+TEST(av__forgets_what_is_removed)
+{
+    enum { COUNT = 20000, MOST = 1500000 };
+    uint8_t in[SMALL];
+    size_t before = heap_bytes();
+
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct sockaddr_in other = address_of(0, i + 1);
+        fi_addr_t at = node_insert(&n, (const uint8_t *)&other);
+        POST(fi_trecv(n.ep, in, SMALL, NULL, at, 1, 0, in));
+        if (i % 2 == 0)
+            OK(fi_av_remove(n.av, &at, 1, 0));
+        OK(fi_cancel(&n.ep->fid, in));
+        (void)take_error(n.received, in, FI_ECANCELED);
+        if (i % 2 == 1)
+            OK(fi_av_remove(n.av, &at, 1, 0));
+    }
+    ck_assert_uint_lt(heap_bytes(), before + MOST);
 }
 
 /* With FI_NUMERICHOST no name is looked up. */
