@@ -1,15 +1,43 @@
 #include "cq.h"
 
+#include "ep.h"
+#include "match.h"
 #include "provider.h"
 #include "stubs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum { LEAST = 16384 }; /* completions that a queue has room for */
+
 void cq_add(struct cq *cq, struct op *op)
 {
     list_add(&cq->ended, &op->in);
+    cq->count++;
     waker_ring(&cq->waker);
+}
+
+bool cq_has_room(struct cq *cq)
+{
+    if (cq->count >= cq->most)
+        cq->is_full = true;
+    return cq->count < cq->most;
+}
+
+static struct op *take_first(struct cq *cq)
+{
+    cq->count--;
+    return OWNER(list_take(&cq->ended), struct op, in);
+}
+
+/* What waited for room goes on when half of it is free. */
+static void retry(struct cq *cq)
+{
+    if (!cq->is_full || cq->count >= cq->most / 2)
+        return;
+    cq->is_full = false;
+    for (struct list *link = cq->endpoints.next; link != &cq->endpoints; link = link->next)
+        match_retry(OWNER(link, struct ep, of_queue));
 }
 
 /* ---- reading ---- */
@@ -60,10 +88,10 @@ static ssize_t read_entries(struct cq *cq, void *buffer, size_t count, fi_addr_t
         out = write_entry(out, cq, op);
         if (sources != NULL)
             sources[done] = op->source;
-        (void)list_take(&cq->ended);
-        op_free(cq->domain, op);
+        op_free(cq->domain, take_first(cq));
         done++;
     }
+    retry(cq);
     if (done > 0 || count == 0)
         return done;
     return op != NULL ? -FI_EAVAIL : -FI_EAGAIN;
@@ -98,7 +126,6 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
         domain_leave(cq->domain);
         return -FI_EAGAIN;
     }
-    list_remove(&op->in);
     entry->op_context = op->context;
     entry->flags = op->flags;
     entry->len = op->length;
@@ -112,7 +139,8 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
         entry->err_data = NULL; /* the entry's last member then */
     else
         entry->err_data_size = 0;
-    op_free(cq->domain, op);
+    op_free(cq->domain, take_first(cq));
+    retry(cq);
     domain_leave(cq->domain);
     return 1;
 }
@@ -266,7 +294,9 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
     c->domain = d;
     c->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
     attr->format = c->format;
+    c->most = attr->size > LEAST ? attr->size : LEAST;
     list_init(&c->ended);
+    list_init(&c->endpoints);
     domain_use(d);
     *cq = &c->fid;
     return 0;

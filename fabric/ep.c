@@ -128,6 +128,7 @@ static int bind_cq(struct ep *ep, struct cq *cq, uint64_t flags)
     }
     if ((flags & FI_RECV) != 0) {
         ep->receive_queue = cq;
+        list_add(&cq->endpoints, &ep->of_queue);
         ep->is_selective[OP_RECEIVE] = is_selective;
         cq->users++;
     }
@@ -291,6 +292,7 @@ static void unbind(struct ep *ep)
     if (ep->receive_counter != NULL)
         ep->receive_counter->users--;
     list_remove(&ep->of_av);
+    list_remove(&ep->of_queue);
 }
 
 /* Delivers sent messages first; gives up after options.linger_ns without progress. */
@@ -383,6 +385,7 @@ int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
     e->least = LEAST;
     e->options.keys = e->domain->keys;
     list_init(&e->of_av);
+    list_init(&e->of_queue);
     list_init(&e->peers);
     list_init(&e->ways);
     list_init(&e->stalled);

@@ -22,6 +22,7 @@ struct ep {
     struct av *av;
     struct list of_av; /* of av->endpoints */
     struct cq *send_queue, *receive_queue;
+    struct list of_queue; /* of receive_queue->endpoints */
     struct cntr *send_counter, *receive_counter;
     bool is_selective[2]; /* by enum op_kind: FI_SELECTIVE_COMPLETION */
     uint64_t op_flags[2]; /* by enum op_kind: of calls without flags */

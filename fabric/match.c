@@ -1,6 +1,7 @@
 #include "match.h"
 
 #include "bulk.h"
+#include "cq.h"
 #include "ep.h"
 #include "peer.h"
 #include "provider.h"
@@ -86,19 +87,6 @@ static bool hold(struct way *w, const struct envelope *e, const uint8_t *payload
     w->peer->held_bytes += bytes;
     w->peer->held++;
     return true;
-}
-
-/* What waits in rings for room goes on. */
-static void retry(struct ep *ep)
-{
-    struct list stalled;
-
-    if (list_is_empty(&ep->stalled))
-        return;
-    list_init(&stalled);
-    list_move(&stalled, &ep->stalled);
-    while (!list_is_empty(&stalled))
-        link_process(OWNER(stalled.next, struct link, in));
 }
 
 static void drop(struct ep *ep, struct arrival *a)
@@ -194,12 +182,22 @@ static void deliver(struct op *op, const struct peer *from, struct way *way,
     }
 }
 
+/* Each message in a buffer for many is one more completion. */
+static bool has_queue_room(const struct op *posted)
+{
+    struct cq *queue = posted->ep->receive_queue;
+
+    return !posted->is_whole || !posted->is_told || queue == NULL || cq_has_room(queue);
+}
+
 bool match_arrived(struct way *w, const struct envelope *e, const uint8_t *payload)
 {
     struct op *posted = find_posted(w->ep, w->peer, e);
 
     if (posted == NULL)
         return hold(w, e, payload);
+    if (!has_queue_room(posted))
+        return false;
     struct op *op = take(posted, e);
     if (op == NULL)
         return false;
@@ -221,6 +219,19 @@ static void cancel(struct op *op, int code, int error)
         op_end(op, error);
     if (p != NULL)
         peer_let_go(ep, p);
+}
+
+/* A link that still has no room waits again, behind those that waited. */
+void match_retry(struct ep *ep)
+{
+    struct list stalled;
+
+    if (list_is_empty(&ep->stalled))
+        return;
+    list_init(&stalled);
+    list_move(&stalled, &ep->stalled);
+    while (!list_is_empty(&stalled))
+        link_process(OWNER(stalled.next, struct link, in));
 }
 
 /* Nothing that happens later would end it: the peer was lost before, and nobody tells so again. */
@@ -250,7 +261,7 @@ void match_post(struct op *op, bool is_tagged)
     }
     if (!is_done && waits_in_vain(op))
         cancel(op, op->peer->lost, error_of_code(op->peer->lost));
-    retry(ep);
+    match_retry(ep);
 }
 
 /* ---- peek and claim ---- */
@@ -265,7 +276,7 @@ static void discard(struct op *op, struct arrival *a)
     else
         op_end(op, 0);
     drop(ep, a);
-    retry(ep);
+    match_retry(ep);
 }
 
 void match_peek(struct op *op, bool is_tagged, uint64_t flags)
@@ -308,7 +319,7 @@ bool match_claim(struct op *op, uint64_t flags)
         } else {
             deliver(op, a->peer, a->way, &a->envelope, a->payload);
             drop(ep, a);
-            retry(ep);
+            match_retry(ep);
         }
         return true;
     }

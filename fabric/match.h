@@ -4,7 +4,7 @@
  *
  * A message that no receive is there for is unexpected, and kept: an eager one with its payload.
  * That memory is bounded. Beyond the bound a message stays in its ring, behind which its peer
- * waits. */
+ * waits; also while the queue for its completion is full (cq.h). */
 #ifndef FABRIC_MATCH_H
 #define FABRIC_MATCH_H
 
@@ -25,6 +25,9 @@ void matching_fini(struct matching *m, struct domain *d);
 
 /* A message from a peer. False: there is no room for it now. */
 bool match_arrived(struct way *w, const struct envelope *e, const uint8_t *payload);
+
+/* What waits in rings for room goes on. */
+void match_retry(struct ep *ep);
 
 /* Takes over a receive. One from a peer that is lost ends, unless the peer has a way again. */
 void match_post(struct op *op, bool is_tagged);

@@ -1,6 +1,8 @@
 /* One buffer for many messages (FI_MULTI_RECV). */
 #include "node.h"
 
+#include <stdio.h>
+
 LOAD(asleep)
 
 enum { BUFFER = 65536, LEAST = 4096 };
@@ -184,6 +186,49 @@ TEST(buffer__of_an_empty_message)
     ck_assert_ptr_eq(take_of(p.b.received, buffer).buf, buffer);
     send_to_b(0, 3);
     ck_assert_ptr_eq(take_of(p.b.received, buffer).buf, buffer + SMALL);
+    OK(fi_cancel(&p.b.ep->fid, buffer));
+    (void)take_error(p.b.received, buffer, FI_ECANCELED);
+    free(buffer);
+}
+
+/* Sends empty messages or bytes, numbered, until none is taken for a second; how many were? */
+static int send_until_it_stalls(size_t size, int most)
+{
+    int sent = 0;
+
+    for (int64_t moved = now_ms(); sent < most && now_ms() < moved + 1000;) {
+        uint8_t byte = (uint8_t)sent;
+        ssize_t code = fi_injectdata(p.a.ep, &byte, size, (uint64_t)sent, p.to_b);
+        if (code == -FI_EAGAIN) {
+            nodes_turn();
+            continue;
+        }
+        ck_assert_int_eq(code, 0);
+        moved = now_ms();
+        sent++;
+    }
+    return sent;
+}
+
+/* Messages that need no room in the buffer make completions nevertheless, and those need memory. So
+ * the sender has to wait at some time. Rows: bytes that each has. */
+TEST(buffer__whose_completions_nobody_reads, .rows = 2)
+{
+    enum { MOST = 200000 };
+    uint8_t *buffer = blank(MOST);
+    size_t size = (size_t)_i;
+
+    post(buffer, MOST);
+    int sent = send_until_it_stalls(size, MOST / 2);
+    (void)printf("%d messages of %zu bytes were taken\n", sent, size);
+    ck_assert_int_lt(sent, MOST / 2);
+    for (int i = 0; i < sent; i++) {
+        struct fi_cq_err_entry e = take_of(p.b.received, buffer);
+        ck_assert_uint_eq(e.data, (uint64_t)i);
+        ck_assert_uint_eq(e.len, size);
+        ck_assert_ptr_eq(e.buf, buffer + (size_t)i * size);
+        ck_assert(size == 0 || buffer[i] == (uint8_t)i);
+    }
     OK(fi_cancel(&p.b.ep->fid, buffer));
     (void)take_error(p.b.received, buffer, FI_ECANCELED);
     free(buffer);
