@@ -190,6 +190,16 @@ check "many small files are made" sh -c 'mkdir many && cd many && seq 1500 | spl
 check "many small files" copies many localhost:"$place/there"
 check "... are the same" is_same many there/many
 
+# Each is compared before it is asked for. What differs then is asked for in packs, as else.
+mkdir packs there/packs
+for number in $(seq 20); do
+    random_bytes 65536 >packs/$number
+    random_bytes 65536 >there/packs/$number
+    touch -r packs/$number there/packs/$number
+done
+check "small files that differ fill several packs" copies --checksum --rate 4M packs localhost:"$place/there"
+check "... and are replaced" is_same packs there/packs
+
 # ---- what is printed
 
 mkdir dry

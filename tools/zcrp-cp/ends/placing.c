@@ -168,10 +168,23 @@ void placing_leave(struct copy_target *target, struct incoming *incoming, bool k
     target->open_count--;
 }
 
-static void join_pack(struct copy_target *target, struct wanted *wanted)
+bool placing_is_pack_full(const struct copy_target *target)
 {
+    return target->pack_count == PACK_FILES || target->pack_bytes + PACKED_MOST > PACK_BYTES;
+}
+
+/* A pack that has no room for the largest of them is asked for first. */
+static int join_pack(struct copy_target *target, struct wanted *wanted)
+{
+    int code = placing_is_pack_full(target) ? placing_request_pack(target) : 0;
+
+    if (code != 0) {
+        free(wanted);
+        return code;
+    }
     target->pack[target->pack_count++] = wanted;
     target->pack_bytes += wanted->entry.size;
+    return 0;
 }
 
 /* Begins the copy of a file, which is all of it in a dry run: it joins the pack, or gets a place.
@@ -181,9 +194,8 @@ static int begin(struct copy_target *target, struct wanted *wanted)
     if (target->wishes->is_dry_run)
         return target_settle(target, wanted, OUTCOME_COPIED, wanted->entry.size);
     if (wanted->entry.size <= PACKED_MOST)
-        join_pack(target, wanted);
-    else
-        incoming_begin(take_place(target), target->wishes->directory, wanted);
+        return join_pack(target, wanted);
+    incoming_begin(take_place(target), target->wishes->directory, wanted);
     return 0;
 }
 
@@ -260,9 +272,9 @@ static int take_packed(struct copy_target *target, struct wanted *wanted,
         progress_moved(target->progress, wanted->entry.size);
         return write_small(target, wanted, record->packed.content);
     }
-    if (++wanted->damaged == INCOMING_TRIES || target->pack_count == PACK_FILES)
+    if (++wanted->damaged == INCOMING_TRIES)
         return target_fail(target, wanted, text_of("it arrives damaged, again and again"));
-    join_pack(target, wanted);
+    target_put_back(target, wanted);
     return 0;
 }
 
@@ -351,15 +363,10 @@ static int request(struct copy_target *target, struct incoming *incoming, uint8_
 static int replace(struct copy_target *target, struct incoming *incoming)
 {
     struct wanted *wanted = incoming->wanted;
-    int code = 0;
 
     incoming->wanted = NULL;
     placing_leave(target, incoming, true);
-    if (target->pack_count == PACK_FILES && !target->wishes->is_dry_run &&
-        wanted->entry.size <= PACKED_MOST)
-        code = placing_request_pack(target);
-    int begun = begin(target, wanted);
-    return code == 0 ? begun : code;
+    return begin(target, wanted);
 }
 
 static int end_file(struct copy_target *target, struct incoming *incoming, enum incoming_step step)

@@ -318,6 +318,15 @@ static struct wanted *take_wanted(struct copy_target *target)
     return wanted;
 }
 
+void target_put_back(struct copy_target *target, struct wanted *wanted)
+{
+    wanted->next = target->first;
+    target->first = wanted;
+    if (wanted->next == NULL)
+        target->last = &wanted->next;
+    target->queued++;
+}
+
 /* ---- how much is asked for ---- */
 
 /* May more be asked for now? */
@@ -348,8 +357,7 @@ static int fill(struct copy_target *target)
         }
         if (code != 0 || did)
             continue;
-        if (target->pack_count == PACK_FILES || target->pack_bytes + PACKED_MOST > PACK_BYTES ||
-            (target->pack_count > 0 && target->queued == 0))
+        if (placing_is_pack_full(target) || (target->pack_count > 0 && target->queued == 0))
             code = placing_request_pack(target);
         else if (target->queued > 0 && target->open_count < TARGET_FILES)
             code = placing_entry(target, take_wanted(target));

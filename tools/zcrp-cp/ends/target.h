@@ -92,6 +92,9 @@ int target_settle(struct copy_target *target, struct wanted *wanted, enum outcom
 int target_fail(struct copy_target *target, struct wanted *wanted, struct text why);
 int target_fail_errno(struct copy_target *target, struct wanted *wanted, const char *what);
 
+/* It is the next that the target takes from its list, once more. */
+void target_put_back(struct copy_target *target, struct wanted *wanted);
+
 /* The source broke the rules. LINE_BROKEN. */
 int target_refuse(void);
 
@@ -107,10 +110,11 @@ void awaiting_drop(struct awaiting *awaiting, unsigned count);
 
 /* ---- placing.c ---- */
 
-/* Takes an entry, and owns it from then on. A file needs a place and room in the pack. */
+/* Takes an entry, and owns it from then on. A file needs a place. */
 int placing_entry(struct copy_target *target, struct wanted *wanted);
 
-/* Asks for the pack. */
+/* Asks for the pack. It is full if not every small file would find room in it. */
+bool placing_is_pack_full(const struct copy_target *target);
 int placing_request_pack(struct copy_target *target);
 
 /* Takes a large file's next step. *did: there was one. Leaving its place frees it. */
