@@ -276,6 +276,36 @@ complaint "a link in the way" 1 "odd" copies odd localhost:"$place/there"
 check "nothing is written through it" test ! -e good
 rm -f there/odd
 
+# ---- calls of the system that fail
+
+# preloads NAME : the C on standard input takes the place of calls, in $place/NAME.so. False if none can.
+preloads() {
+    ${CC:-cc} -shared -fPIC -x c -o "$1.so" - 2>said && LD_PRELOAD="$place/$1.so" "$program" --version >said 2>&1
+}
+# copies_with NAME WORD... : at both ends with these calls.
+copies_with() {
+    preloaded=$1
+    shift
+    LD_PRELOAD="$place/$preloaded.so" "$program" --far-program "$program" "$@"
+}
+
+mkdir called
+if preloads no_locks <<'END'; then
+#include <errno.h>
+int flock(int fd, int how)
+{
+    errno = ENOSYS;
+    return -1;
+}
+END
+    check "a file system without locks" copies_with no_locks full changing/zz-other localhost:"$place/called"
+    check "... has small files" cmp full/deeper/second called/full/deeper/second
+    check "... and larger ones" cmp changing/zz-other called/zz-other
+    check "... and no parts" has_no_parts called
+else
+    echo "no calls that fail: $(cat said)"
+fi
+
 # ---- what only root can try
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then

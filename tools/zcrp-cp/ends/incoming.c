@@ -38,8 +38,8 @@ static void name_part(struct partial *partial, uint64_t number)
                    partial->name, number);
 }
 
-/* Another user has taken the name, where only the owner of a file may remove it (the sticky bit).
- * False: errno. */
+/* Another user has taken the name, where only the owner of a file may remove it (the sticky bit),
+ * or the file cannot be locked. False: errno. */
 static bool name_by_chance(struct partial *partial)
 {
     uint64_t number;
@@ -84,7 +84,8 @@ static bool is_named(const struct partial *partial)
            named.st_ino == open_file.st_ino && named.st_dev == open_file.st_dev;
 }
 
-/* A copy that was killed a moment ago may still hold the file: it gets a second to end. */
+/* A copy that was killed a moment ago may still hold the file: it gets a second to end. EBUSY: it
+ * has not; another errno: there are no locks here. */
 static int lock(int fd)
 {
     const struct timespec moment = {.tv_nsec = 25000000};
@@ -92,10 +93,39 @@ static int lock(int fd)
     for (int i = 0; i < LOCK_TRIES; i++) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
             return 0;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return -1;
         (void)nanosleep(&moment, NULL);
     }
     errno = EBUSY;
     return -1;
+}
+
+/* 0; -1 with errno; or 1: try again, by a name of chance, which needs no lock, as no other copy
+ * knows it. Where there are no locks, only a file that was just made is surely nobody else's. */
+static int hold(struct partial *partial, bool is_made)
+{
+    if (partial->is_loose || lock(partial->fd) == 0)
+        return 0;
+    if (errno == EBUSY)
+        return -1;
+    if (is_made)
+        partial_discard(partial);
+    place_close(partial->fd);
+    partial->fd = -1;
+    return name_by_chance(partial) ? 1 : -1;
+}
+
+/* Opens what has the name or, if nothing has, makes it. -1 with errno. */
+static int open_part(const struct partial *partial, bool *is_made)
+{
+    int fd = openat(partial->folder, partial->own,
+                    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+    *is_made = fd < 0 && errno == ENOENT;
+    return *is_made ? openat(partial->folder, partial->own,
+                             O_RDWR | O_NOFOLLOW | O_CREAT | O_EXCL | O_CLOEXEC, PRIVATE_MODE)
+                    : fd;
 }
 
 /* 0; -1 with errno; or 1: something else was there, try again. Another user's file is not waited
@@ -103,18 +133,15 @@ static int lock(int fd)
 static int open_or_make(struct partial *partial)
 {
     struct stat status;
+    bool is_made;
 
-    partial->fd = openat(partial->folder, partial->own,
-                         O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (partial->fd < 0 && errno == ENOENT) {
-        partial->fd = openat(partial->folder, partial->own,
-                             O_RDWR | O_NOFOLLOW | O_CREAT | O_EXCL | O_CLOEXEC, PRIVATE_MODE);
-        if (partial->fd < 0 && errno != EEXIST)
-            return -1;
-    }
-    bool was_ours = partial->fd >= 0 && is_ours(partial);
-    if (was_ours && lock(partial->fd) != 0)
+    partial->fd = open_part(partial, &is_made);
+    if (partial->fd < 0 && is_made && errno != EEXIST)
         return -1;
+    bool was_ours = partial->fd >= 0 && is_ours(partial);
+    int code = was_ours ? hold(partial, is_made) : 0;
+    if (code != 0)
+        return code;
     if (was_ours && is_ours(partial) && is_named(partial)) {
         partial->was_there = fstat(partial->fd, &status) == 0 && status.st_size > 0;
         return 0;

@@ -26,8 +26,8 @@ enum { INCOMING_TRIES = 3 }; /* for a block that arrives damaged */
  *      folder/.name.zcrp-0123456789abcdef
  *
  * Whoever has a part file open has it locked, so two copies never write one. Where another user has
- * made a file by that name first, which cannot be removed, the part gets a name of chance, and is
- * not kept for a later copy. */
+ * made a file by that name first, which cannot be removed, or where the file system has no locks,
+ * the part gets a name of chance, and is not kept for a later copy. */
 struct partial {
     int folder;               /* the directory that it is in */
     int fd;                   /* the part file, to read and write */
