@@ -324,6 +324,14 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
     complaint "a directory without rights" 1 "Permission denied" \
         $nobody "$program" --rsh "$place/chatty" --far-program "$program" \
         secret/zz-good localhost:"$place/there"
+    copies_as_nobody() {
+        $nobody "$program" --rsh "$place/chatty" --far-program "$program" "$@" localhost:"$place/public"
+    }
+    check "a file with permissions" copies_as_nobody secret/zz-good
+    chmod 200 public/zz-good
+    check "a dry run does not try to set them" copies_as_nobody -n secret/zz-good
+    complaint "permissions that cannot be set" 1 "secret/zz-good: cannot have its permissions: Permission denied" \
+        copies_as_nobody secret/zz-good
 fi
 mkdir small
 if mount -t tmpfs -o size=4M zcrp-small small 2>/dev/null; then

@@ -132,20 +132,42 @@ static struct likeness compare(const struct stat *status, const struct wanted *w
     return found;
 }
 
+static bool may_change(const struct stat *status)
+{
+    return S_ISREG(status->st_mode) && status->st_nlink == 1;
+}
+
+/* Gives the file what it lacks. Without its time it is as good. False: errno. */
+static bool amend(int directory, const struct wanted *wanted, bool lacks_mode)
+{
+    int fd = beneath_open(directory, wanted->entry.path.bytes, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    struct stat status;
+    bool is_fine = fd >= 0 && fstat(fd, &status) == 0;
+
+    if (is_fine && !may_change(&status)) { /* somebody has just put it there */
+        is_fine = false;
+        errno = ESTALE;
+    }
+    if (is_fine && lacks_mode)
+        is_fine = fchmod(fd, partial_mode(&wanted->entry)) == 0;
+    if (is_fine)
+        (void)partial_set_time(fd, &wanted->entry);
+    place_close(fd);
+    return is_fine || !lacks_mode;
+}
+
 /* The file that is there is the same, and gets what it may lack. */
 static int skip(struct copy_target *target, struct wanted *wanted)
 {
-    int fd = beneath_open(target->wishes->directory, wanted->entry.path.bytes,
-                          O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    int directory = target->wishes->directory;
+    struct likeness found = {0};
     struct stat status;
 
-    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
-        !target->wishes->is_dry_run) {
-        if (compare(&status, wanted).lacks_mode)
-            (void)fchmod(fd, partial_mode(&wanted->entry));
-        (void)partial_set_time(fd, &wanted->entry);
-    }
-    place_close(fd);
+    if (!target->wishes->is_dry_run &&
+        beneath_status(directory, wanted->entry.path.bytes, &status) == 0 && may_change(&status))
+        found = compare(&status, wanted);
+    if ((found.lacks_mode || found.lacks_time) && !amend(directory, wanted, found.lacks_mode))
+        return target_fail_errno(target, wanted, "cannot have its permissions");
     return target_settle(target, wanted, OUTCOME_SKIPPED, wanted->entry.size);
 }
 
