@@ -83,6 +83,14 @@ void crew_add(struct crew *crew, struct crew_job *job)
     pthread_mutex_unlock(&crew->lock);
 }
 
+bool crew_is_done(struct crew *crew, const struct crew_job *job)
+{
+    pthread_mutex_lock(&crew->lock);
+    bool is_done = job->is_done;
+    pthread_mutex_unlock(&crew->lock);
+    return is_done;
+}
+
 void crew_wait(struct crew *crew, struct crew_job *job)
 {
     pthread_mutex_lock(&crew->lock);

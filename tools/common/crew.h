@@ -39,4 +39,7 @@ void crew_add(struct crew *crew, struct crew_job *job);
 /* Waits until the job is done. Again is fine. */
 void crew_wait(struct crew *crew, struct crew_job *job);
 
+/* Is a job that was added done? */
+bool crew_is_done(struct crew *crew, const struct crew_job *job);
+
 #endif

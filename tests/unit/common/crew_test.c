@@ -42,6 +42,19 @@ TEST(crew_add__one_thread_for_each_job)
     ck_assert_int_eq(pthread_barrier_destroy(&all_here), 0);
 }
 
+TEST(crew_is_done__tells_without_a_wait)
+{
+    struct crew_job job = {.work = meet};
+
+    ck_assert_int_eq(pthread_barrier_init(&all_here, NULL, 2), 0);
+    crew_add(&crew, &job);
+    ck_assert(!crew_is_done(&crew, &job));
+    (void)pthread_barrier_wait(&all_here);
+    crew_wait(&crew, &job);
+    ck_assert(crew_is_done(&crew, &job));
+    ck_assert_int_eq(pthread_barrier_destroy(&all_here), 0);
+}
+
 static const struct crew_job *order[JOBS];
 static int count;
 

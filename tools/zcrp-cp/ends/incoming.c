@@ -222,6 +222,13 @@ int partial_set_time(int fd, const struct list_entry *entry)
     return futimens(fd, times);
 }
 
+int partial_settle(const struct partial *partial)
+{
+    int fd = fcntl(partial->fd, F_DUPFD_CLOEXEC, 0);
+
+    return fd >= 0 && close(fd) == 0 ? 0 : -1;
+}
+
 int partial_finish(const struct partial *partial, const struct list_entry *entry)
 {
     if (fchmod(partial->fd, partial_mode(entry)) != 0 || partial_set_time(partial->fd, entry) != 0)
@@ -424,8 +431,10 @@ enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, uint8
         return INCOMING_WAIT;
     if (incoming->compares)
         return INCOMING_SAME;
+    if (incoming->is_closed)
+        return incoming->is_stored ? INCOMING_WHOLE : INCOMING_STORE;
     if (incoming->is_asked)
-        return incoming->is_closed ? INCOMING_WHOLE : INCOMING_WAIT;
+        return INCOMING_WAIT;
     incoming->is_asked = true;
     *kind = RECORD_CLOSE;
     *part = (struct range){0, 0};
@@ -490,6 +499,33 @@ void incoming_retry(struct incoming *incoming, struct range part)
 }
 
 /* ---- the end ---- */
+
+/* EINVAL: files of this kind are on no disk. */
+static void store(struct crew_job *job)
+{
+    struct storing *storing = (struct storing *)((char *)job - offsetof(struct storing, job));
+
+    storing->code = fdatasync(storing->fd) == 0 || errno == EINVAL ? 0 : errno;
+}
+
+void incoming_store(struct incoming *incoming, struct crew *crew)
+{
+    incoming->storing = (struct storing){.job.work = store, .fd = incoming->partial.fd};
+    incoming->is_storing = true;
+    incoming->in_flight++;
+    crew_add(crew, &incoming->storing.job);
+}
+
+void incoming_look(struct incoming *incoming, struct crew *crew)
+{
+    if (!incoming->is_storing || !crew_is_done(crew, &incoming->storing.job))
+        return;
+    incoming->is_storing = false;
+    incoming->is_stored = true;
+    incoming->in_flight--;
+    if (incoming->storing.code != 0)
+        incoming_fail_errno(incoming, "cannot be written", incoming->storing.code);
+}
 
 bool incoming_finish(struct incoming *incoming)
 {

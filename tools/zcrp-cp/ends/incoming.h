@@ -4,6 +4,7 @@
  *      [compare]   the hashes of what an earlier copy has left, or of the file that is there
  *      [fetch]     the blocks that are missing
  *      [close]     the source says whether the file is still as it was listed
+ *      [store]     the disk has it
  *
  * It decides and keeps the books; placing.c sends the requests. */
 #ifndef ZCRP_CP_INCOMING_H
@@ -45,6 +46,10 @@ int partial_open(struct partial *partial, int directory, const char *path);
 /* Gives it `size` bytes, and takes the space for them unless the file has holes. 0, or -1 with
  * errno. */
 int partial_allocate(struct partial *partial, uint64_t size, bool is_sparse);
+
+/* What only the close of a file tells: that a network file system, which writes then, could not.
+ * The part file stays open. 0, or -1 with errno. */
+int partial_settle(const struct partial *partial);
 
 /* Gives it permissions and time, and its name. 0, or -1 with errno. Close it then in any case. */
 int partial_finish(const struct partial *partial, const struct list_entry *entry);
@@ -101,8 +106,16 @@ enum incoming_step {
     INCOMING_WAIT,    /* nothing, until an answer has come */
     INCOMING_SAME,    /* the file that is there is the same */
     INCOMING_DIFFERS, /* the file that is there is another: incoming_begin */
-    INCOMING_WHOLE,   /* all is there: incoming_finish */
+    INCOMING_STORE,   /* all is there: incoming_store */
+    INCOMING_WHOLE,   /* ... and on the disk: incoming_finish */
     INCOMING_FAILED,  /* incoming->error */
+};
+
+/* A file's way to the disk, by a crew. */
+struct storing {
+    struct crew_job job;
+    int fd;
+    int code; /* 0 or errno, once the job is done */
 };
 
 struct incoming {
@@ -111,15 +124,17 @@ struct incoming {
     struct mapping mapping;
     struct ranges to_compare; /* by their hashes; they come before those to fetch */
     struct ranges to_fetch;
-    bool compares;             /* with the file that is there; nothing is written */
-    bool differs;              /* ... and it is another */
-    bool needs_extents;        /* the list of extents is not complete */
-    uint64_t extents_at;       /* up to where it is */
-    uint64_t extents;          /* so many have come */
-    unsigned in_flight;        /* requests that are not answered */
-    int damaged;               /* blocks that were */
-    bool is_closed;            /* the source says that it is still the same */
-    bool is_asked;             /* ... it was asked */
+    bool compares;       /* with the file that is there; nothing is written */
+    bool differs;        /* ... and it is another */
+    bool needs_extents;  /* the list of extents is not complete */
+    uint64_t extents_at; /* up to where it is */
+    uint64_t extents;    /* so many have come */
+    unsigned in_flight;  /* requests that are not answered, and the storing */
+    int damaged;         /* blocks that were */
+    bool is_closed;      /* the source says that it is still the same */
+    bool is_asked;       /* ... it was asked */
+    struct storing storing;
+    bool is_storing, is_stored;
     char error[TEXT_MOST + 1]; /* not empty: it has failed */
 };
 
@@ -152,6 +167,10 @@ struct text incoming_explain(char out[TEXT_MOST], const char *what, int code);
 /* The file fails; the first reason stays. */
 void incoming_fail(struct incoming *incoming, struct text why);
 void incoming_fail_errno(struct incoming *incoming, const char *what, int code);
+
+/* Brings the file to the disk, which takes a while: look again and again whether that has ended. */
+void incoming_store(struct incoming *incoming, struct crew *crew);
+void incoming_look(struct incoming *incoming, struct crew *crew);
 
 /* Gives the file its name. False: it has failed. */
 bool incoming_finish(struct incoming *incoming);

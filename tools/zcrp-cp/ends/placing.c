@@ -271,7 +271,7 @@ static int write_small(struct copy_target *target, struct wanted *wanted, struct
     for (; count >= 0 && done < content.length; done += (size_t)count)
         count = pwrite(partial.fd, content.bytes + done, content.length - done, (off_t)done);
     if (count < 0 || ftruncate(partial.fd, (off_t)content.length) != 0 ||
-        partial_finish(&partial, &wanted->entry) != 0) {
+        partial_settle(&partial) != 0 || partial_finish(&partial, &wanted->entry) != 0) {
         code = target_fail_errno(target, wanted, "cannot be written");
         partial_discard(&partial);
     } else {
@@ -418,10 +418,15 @@ int placing_advance(struct copy_target *target, struct incoming *incoming, bool 
 {
     struct range part;
     uint8_t kind = 0;
+
+    incoming_look(incoming, &target->storers);
     enum incoming_step step = incoming_next(incoming, block_most(target), &kind, &part);
 
     *did = step != INCOMING_WAIT;
+    if (step == INCOMING_STORE)
+        incoming_store(incoming, &target->storers);
     return step == INCOMING_WAIT      ? 0
+           : step == INCOMING_STORE   ? 0
            : step == INCOMING_ASK     ? request(target, incoming, kind, part)
            : step == INCOMING_DIFFERS ? replace(target, incoming)
                                       : end_file(target, incoming, step);

@@ -433,6 +433,7 @@ static void fini(struct copy_target *target)
     fini_awaiting(&target->awaiting);
     zcrp_free_msg(target->message);
     outbox_fini(&target->requests);
+    crew_fini(&target->storers);
     for (int i = 0; i < TARGET_FILES; i++) {
         if (target->is_open[i])
             placing_leave(target, &target->open[i], true);
@@ -449,10 +450,12 @@ enum line_end target_run(struct line *line, struct crew *crew, const struct targ
                          struct progress *progress)
 {
     struct copy_target *target = calloc(1, sizeof(*target));
-    int code = target != NULL ? 0 : ZCRP_ERROR_MEMORY;
+    int code = ZCRP_ERROR_MEMORY;
 
-    if (target == NULL)
+    if (target == NULL || crew_init(&target->storers, "zcrp-cp store", STORERS_MOST) != 0) {
+        free(target);
         return line_complain(line, code);
+    }
     target->wishes = wishes;
     target->progress = progress;
     target->last = &target->first;
