@@ -225,7 +225,7 @@ stage = $(call again,$(1)) TALLY=$(TOTAL) $(2) $(or_failure)
 check-all:
 	@mkdir -p build && : >$(TOTAL)
 	+@$(parallel) check TALLY=$(TOTAL) $(or_failure)
-	+@$(call stage,plain,SUITES='model proofs sim property aal5-rest scripts-rest' SEEDS=200)
+	+@$(call stage,plain,SUITES='model proofs sim property aal5-rest scripts-rest' SEEDS=100)
 	+@$(call stage,clang,SUITES='unit mock')
 	+@$(call stage,asan,SUITES='unit mock golden e2e nccl-net provider sim attack aal5 aal5-rest memory scripts' SEEDS=100)
 	+@$(call stage,tsan,SUITES='unit mock e2e nccl-net provider aal5 aal5-rest memory scripts')
@@ -235,22 +235,17 @@ check-all:
 	+@$(parallel) targets TALLY=$(TOTAL) $(or_failure)
 	+@$(parallel) wheel-check TALLY=$(TOTAL) $(or_failure)
 	@ZCRP_STRESS_SECONDS=60 tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) \
-		asan:e2e/stress tsan:e2e/stress 'model/large:alone=tests/model/run --large' 'symbolic/keys:alone=tests/symbolic/run' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
+		asan:e2e/stress tsan:e2e/stress 'model/large=tests/model/run --large' 'symbolic/keys:alone=tests/symbolic/run' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
 		'checks/reproducible:alone=tools/reproducible' \
 		'checks/meson:alone=tools/meson-check' \
 		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm' \
 		'fresh/packages-trixie:alone=tools/fresh trixie "$(packages_check)"' \
 		'fresh/packages-bookworm:alone=tools/fresh bookworm "$(packages_check)"'
-	@ZCRP_LIVES=13000 CK_TIMEOUT_MULTIPLIER=60 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
-		plain:property/sealing
-	@ZCRP_ATTACK=all CK_TIMEOUT_MULTIPLIER=10 tools/run-tests --verbose --tally $(TOTAL) plain:e2e/keys/keys plain:e2e/keys/moves
-	@ZCRP_DEATHS=5000 CK_TIMEOUT_MULTIPLIER=60 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
-		asan:e2e/death
-	@ZCRP_STRESS_SECONDS=300 ZCRP_CHURN_ROUNDS=100000 CK_TIMEOUT_MULTIPLIER=20 ZCRP_CHURN_BYTES=0 \
-		GLIBC_TUNABLES=glibc.malloc.tcache_count=0 tools/run-tests --verbose \
-		--timeout 3600 --tally $(TOTAL) plain:e2e/churn asan:e2e/churn tsan:e2e/churn
-	@ZCRP_RECONNECT_SECONDS=60 ZCRP_RECONNECT_CALLERS=64 CK_TIMEOUT_MULTIPLIER=30 tools/run-tests --verbose \
-		--timeout 1200 --tally $(TOTAL) plain:e2e/reconnect
+	@ZCRP_LIVES=13000 ZCRP_ATTACK=all ZCRP_DEATHS=5000 ZCRP_CHURN_ROUNDS=100000 ZCRP_CHURN_BYTES=0 ZCRP_STRESS_SECONDS=300 \
+		ZCRP_RECONNECT_SECONDS=60 ZCRP_RECONNECT_CALLERS=64 CK_TIMEOUT_MULTIPLIER=60 \
+		GLIBC_TUNABLES=glibc.malloc.tcache_count=0 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
+		tsan:e2e/churn asan:e2e/churn plain:e2e/churn asan:e2e/death plain:property/sealing plain:e2e/keys/keys \
+		plain:e2e/keys/moves plain:e2e/reconnect
 	@tools/run-tests --total $(TOTAL)
 
 # How many small mistakes in the core, or in the link, the tests notice.
