@@ -210,6 +210,26 @@ async def test_port_that_was_left():
 
 
 @awaited
+async def test_ports_that_were_left_are_forgotten(monkeypatch):
+    monkeypatch.setattr(zcrp.dask, "_LEAVING_S", 0.0)
+    for _ in range(5):
+        async with listen("zcrp://127.0.0.1", echo):
+            pass
+    assert len(zcrp.dask._left) == 1
+
+
+def test_refusals_are_forgotten(monkeypatch, caplog):
+    """When there are many; each is in the log."""
+    monkeypatch.setattr(zcrp.dask, "_refusals", set())
+    monkeypatch.setattr(zcrp.dask, "_REFUSALS_MOST", 10, raising=False)
+    for number in range(25):
+        for _ in range(2):
+            zcrp.dask._warn_once(f"192.0.2.1:{number}", f"refused {number}")
+    assert len(zcrp.dask._refusals) <= 10
+    assert caplog.messages == [f"refused {number}" for number in range(25)]
+
+
+@awaited
 async def test_encryption_is_not_there():
     with pytest.raises(RuntimeError, match="encryption required"):
         await connect("zcrp://127.0.0.1:1", require_encryption=True)

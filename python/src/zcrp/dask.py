@@ -83,6 +83,7 @@ _LEAVING_S = 1.0  # the most that a port is occupied after a listener and its co
 _STEP_S = 0.005
 
 _left: dict[int, float] = {}  # when a listener of this process left a port
+_REFUSALS_MOST = 1000
 _refusals: set[str] = set()  # that are in the log, until the keys are accepted there
 
 
@@ -333,9 +334,19 @@ def _keys() -> Optional[Keys]:
     return None if path is None else Keys.read(path)
 
 
+def _note_left(port: int) -> None:
+    """A listener leaves this port. Ports that are not occupied any more are forgotten."""
+    now = time.monotonic()
+    for other in [other for other, since in _left.items() if now - since >= _LEAVING_S]:
+        del _left[other]
+    _left[port] = now
+
+
 def _warn_once(address: str, text: str) -> None:
     """A worker tries again about twice a second."""
     if address not in _refusals:
+        if len(_refusals) >= _REFUSALS_MOST:
+            _refusals.clear()
         _refusals.add(address)
         logger.warning("%s", text)
 
@@ -449,7 +460,7 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
     def stop(self) -> None:
         listener, self._listener = self._listener, None
         if listener is not None:
-            _left[self.port] = time.monotonic()
+            _note_left(self.port)
             listener.abort()
 
     def get_host_port(self) -> tuple[str, int]:
