@@ -2,28 +2,65 @@
  * ssh: ProxyCommand zcrp-tunnel --keys FILE --stdio HOST %h:%p */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/complain.h"
 #include "tunnel.h"
 
-/* A terminal is not only this program's: it gets its flags back. */
+enum { PATH_ROOM = 32 };
+
+/* What is not only this program's, and cannot be opened anew, gets its flags back. */
 static struct {
-    int terminal; /* -1: it is none */
+    int kept; /* another descriptor of it; -1: it needs nothing back */
     int flags;
 } before[2];
+
+static struct stream *running; /* NULL: it has ended */
+
+/* A pipe that is opened anew has flags of its own. False: it is none, or is another user's, or
+ * nobody reads it. */
+static bool open_anew(int fd, int flags)
+{
+    char path[PATH_ROOM];
+    struct stat status;
+
+    if (fstat(fd, &status) != 0 || !S_ISFIFO(status.st_mode))
+        return false;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int own = open(path, (flags & O_ACCMODE) | O_NONBLOCK | O_CLOEXEC);
+    if (own < 0)
+        return false;
+    bool is_fine = dup2(own, fd) == fd;
+    (void)close(own);
+    return is_fine;
+}
 
 static void do_not_block(int fd)
 {
     before[fd].flags = fcntl(fd, F_GETFL);
-    before[fd].terminal = isatty(fd) ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+    before[fd].kept = -1;
+    if (open_anew(fd, before[fd].flags))
+        return;
+    before[fd].kept = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     (void)fcntl(fd, F_SETFL, before[fd].flags | O_NONBLOCK);
 }
 
 static void block_again(int fd)
 {
-    if (before[fd].terminal >= 0)
-        (void)fcntl(before[fd].terminal, F_SETFL, before[fd].flags);
+    if (before[fd].kept < 0)
+        return;
+    (void)fcntl(before[fd].kept, F_SETFL, before[fd].flags);
+    (void)close(before[fd].kept);
+    before[fd].kept = -1;
+}
+
+/* Who reads a pipe knows its end only when nothing here has it any more. */
+static void on_tick(int64_t now_ns)
+{
+    if (running != NULL && running->out.fd < 0)
+        block_again(STDOUT_FILENO);
+    stream_tick(now_ns);
 }
 
 static void on_control(struct stream *stream, const struct control *control)
@@ -44,13 +81,14 @@ static void on_idle(struct stream *stream)
 
 static void on_dead(struct stream *stream, enum stream_phase was, int code)
 {
+    running = NULL;
     if (was != STREAM_IDLE && code != 0)
         (void)complain("%s: %s", stream->name, zcrp_strerror(code));
     loop_stop(stream->is_up ? STATUS_REFUSED : STATUS_BROKEN);
 }
 
 static const struct stream_owner owner = {on_control, on_idle, on_dead, NULL, NULL};
-static const struct loop_calls calls = {stream_on_completion, stream_tick, stream_tell_counts,
+static const struct loop_calls calls = {stream_on_completion, on_tick, stream_tell_counts,
                                         stream_drop_all};
 
 int stdio_run(const struct options *options, const char *word)
@@ -76,6 +114,7 @@ int stdio_run(const struct options *options, const char *word)
     (void)snprintf(stream->name, sizeof(stream->name), "%s", word);
     do_not_block(STDIN_FILENO);
     do_not_block(STDOUT_FILENO);
+    running = stream;
     stream_open(stream, &open, STDIN_FILENO, STDOUT_FILENO);
     int status = loop_run();
     block_again(STDOUT_FILENO);

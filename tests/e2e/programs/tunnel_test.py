@@ -531,6 +531,28 @@ def stdio(place):
         place.check("no far end", status == 3 and "nobody listens" in said)
 
 
+def stdio_shared(place):
+    """Others have standard input and output, too: reads and writes of theirs block."""
+    with Target.echo() as echo, Far(place, echo) as far:
+        command = [program("zcrp-tunnel"), "--keys", place.key("key"), "--stdio", far.address,
+                   f"127.0.0.1:{echo.port}"]
+        source, into = os.pipe()
+        out, sink = os.pipe()
+        with subprocess.Popen(command, stdin=source, stdout=sink) as process:
+            os.write(into, b"hello")
+            place.check("a stream through pipes", os.read(out, 5) == b"hello")
+            place.check("pipes block meanwhile", os.get_blocking(source) and os.get_blocking(sink))
+            os.close(into)
+            place.check("its end", process.wait(30) == 0)
+        place.check("pipes block afterwards", os.get_blocking(source) and os.get_blocking(sink))
+        for fd in (source, out, sink):
+            os.close(fd)
+        here, there = socket.socketpair()
+        with here, there, subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=there) as process:
+            place.check("the end of one to a socket", process.wait(30) == 0)
+            place.check("it blocks afterwards", os.get_blocking(there.fileno()))
+
+
 def stdio_socket(place):
     """Standard input and output are one socket: each direction ends by itself."""
     data, heard = random_bytes(MEGABYTE), []
@@ -607,4 +629,4 @@ if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, all_addresses, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
         command_line, paused, killed_far, killed_near, reverse, socks, socks_burst,
-        by_shell, shell_stays, shell_is_cut_off, stdio, stdio_socket, stdio_unread, few_descriptors])
+        by_shell, shell_stays, shell_is_cut_off, stdio, stdio_shared, stdio_socket, stdio_unread, few_descriptors])
