@@ -302,19 +302,6 @@ END
     check "... has small files" cmp full/deeper/second called/full/deeper/second
     check "... and larger ones" cmp changing/zz-other called/zz-other
     check "... and no parts" has_no_parts called
-    preloads no_disk <<'END'
-#include <errno.h>
-int fdatasync(int fd)
-{
-    errno = EDQUOT;
-    return -1;
-}
-END
-    complaint "data that does not reach the disk" 1 "changing/shrinks: cannot be written: Disk quota exceeded" \
-        copies_with no_disk changing/shrinks changing/touched localhost:"$place/called"
-    check "all that fails is told: $(cat said)" grep -q 'changing/touched: cannot be written: Disk quota' said
-    check "nothing of it is there" test ! -e called/shrinks -a ! -e called/touched
-    check "... and no parts" has_no_parts called
     preloads no_close <<'END'
 #include <errno.h>
 #include <stdio.h>
@@ -328,13 +315,18 @@ int close(int fd)
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     (void)!readlink(link, path, sizeof(path) - 1);
     int code = (int)syscall(SYS_close, fd);
-    if (strstr(path, "/.good.zcrp-") == NULL)
+    if (strstr(path, ".zcrp-") == NULL)
         return code;
     errno = EDQUOT;
     return -1;
 }
 END
-    complaint "a small file that does not reach it" 1 "odd/good: cannot be written: Disk quota exceeded" \
+    complaint "data that the file system cannot keep" 1 "changing/shrinks: cannot be written: Disk quota exceeded" \
+        copies_with no_close changing/shrinks changing/touched localhost:"$place/called"
+    check "all that fails is told: $(cat said)" grep -q 'changing/touched: cannot be written: Disk quota' said
+    check "nothing of it is there" test ! -e called/shrinks -a ! -e called/touched
+    check "... and no parts" has_no_parts called
+    complaint "a small file" 1 "odd/good: cannot be written: Disk quota exceeded" \
         copies_with no_close odd/good localhost:"$place/called"
     check "... is not there" test ! -e called/good
     check "... nor a part" has_no_parts called

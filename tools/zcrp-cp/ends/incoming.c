@@ -222,11 +222,17 @@ int partial_set_time(int fd, const struct list_entry *entry)
     return futimens(fd, times);
 }
 
+/* The close of a second descriptor tells it. */
+static int settle(int fd)
+{
+    int twin = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+    return twin >= 0 && close(twin) == 0 ? 0 : -1;
+}
+
 int partial_settle(const struct partial *partial)
 {
-    int fd = fcntl(partial->fd, F_DUPFD_CLOEXEC, 0);
-
-    return fd >= 0 && close(fd) == 0 ? 0 : -1;
+    return settle(partial->fd);
 }
 
 int partial_finish(const struct partial *partial, const struct list_entry *entry)
@@ -500,12 +506,12 @@ void incoming_retry(struct incoming *incoming, struct range part)
 
 /* ---- the end ---- */
 
-/* EINVAL: files of this kind are on no disk. */
+/* What may wait for a server far away. */
 static void store(struct crew_job *job)
 {
     struct storing *storing = (struct storing *)((char *)job - offsetof(struct storing, job));
 
-    storing->code = fdatasync(storing->fd) == 0 || errno == EINVAL ? 0 : errno;
+    storing->code = settle(storing->fd) == 0 ? 0 : errno;
 }
 
 void incoming_store(struct incoming *incoming, struct crew *crew)

@@ -4,7 +4,7 @@
  *      [compare]   the hashes of what an earlier copy has left, or of the file that is there
  *      [fetch]     the blocks that are missing
  *      [close]     the source says whether the file is still as it was listed
- *      [store]     the disk has it
+ *      [store]     the file system has it
  *
  * It decides and keeps the books; placing.c sends the requests. */
 #ifndef ZCRP_CP_INCOMING_H
@@ -107,11 +107,11 @@ enum incoming_step {
     INCOMING_SAME,    /* the file that is there is the same */
     INCOMING_DIFFERS, /* the file that is there is another: incoming_begin */
     INCOMING_STORE,   /* all is there: incoming_store */
-    INCOMING_WHOLE,   /* ... and on the disk: incoming_finish */
+    INCOMING_WHOLE,   /* ... and stored: incoming_finish */
     INCOMING_FAILED,  /* incoming->error */
 };
 
-/* A file's way to the disk, by a crew. */
+/* A file on its way to the file system, by a crew. */
 struct storing {
     struct crew_job job;
     int fd;
@@ -168,7 +168,8 @@ struct text incoming_explain(char out[TEXT_MOST], const char *what, int code);
 void incoming_fail(struct incoming *incoming, struct text why);
 void incoming_fail_errno(struct incoming *incoming, const char *what, int code);
 
-/* Brings the file to the disk, which takes a while: look again and again whether that has ended. */
+/* Hands the file to the file system, which may take a while: look again and again whether that has
+ * ended. */
 void incoming_store(struct incoming *incoming, struct crew *crew);
 void incoming_look(struct incoming *incoming, struct crew *crew);
 

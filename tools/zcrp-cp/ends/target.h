@@ -14,7 +14,7 @@ enum {
     TARGET_FILES = 64,  /* large files under way at once */
     AWAITED_MOST = 512, /* answers at once */
     AWAITED_SPARE = 16, /* messages of their own that are kept for the next answers */
-    STORERS_MOST = 8,   /* files on their way to the disk at once */
+    STORERS_MOST = 8,   /* files that are handed to the file system at once */
 };
 
 /* An answer. Its buffer is posted when it is asked for: a block's is the slice of the part file
@@ -66,7 +66,7 @@ struct copy_target {
     struct incoming open[TARGET_FILES];
     bool is_open[TARGET_FILES];
     int open_count;
-    struct crew storers;             /* the other crew's threads never wait for a disk */
+    struct crew storers;             /* the other crew's threads never wait for that */
     struct wanted *pack[PACK_FILES]; /* to be asked for together */
     unsigned pack_count;
     uint64_t pack_bytes;
