@@ -108,6 +108,17 @@ async def test_what_has_ended_leaves_nothing(one, other):
 
 
 @with_pair
+async def test_what_is_cancelled_leaves_nothing(one, other):
+    """Though a buffer before it stays in flight."""
+    first = other.receive_into(bytearray(1))
+    for _ in range(1000):
+        other.receive_into(bytearray(1)).cancel()
+    assert len(other._handle.posted[RECEIVER]) < 200
+    await one.send(b"x")
+    assert await first == 1
+
+
+@with_pair
 async def test_bad_buffers(one, other):
     for call in (one.receive_into, lambda b: one.receive_batch([b])):
         with pytest.raises(BufferError, match="read-only"):

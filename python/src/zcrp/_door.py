@@ -31,6 +31,7 @@ SENDER: int = lib.DOOR_SENDER
 
 _ids = itertools.count(1)
 _SPARE_MOST = 256
+_SIFTED_LEAST = 64
 
 # Looked up once: each message takes these ways, and an attribute of cffi's costs as much as the call.
 _gc, _post_new, _post_free = ffi.gc, lib.door_post_new, lib.door_post_free
@@ -211,10 +212,20 @@ class Handle:
                 entry = held.get(number)
                 if entry is not None and not _is_over(entry[0]):
                     posted.appendleft(number)
-                    return
+                    break
                 self.release(half, number)
+            if len(posted) > 2 * len(held) + _SIFTED_LEAST:
+                self.sift(half)
         except IndexError:
             pass  # there are no more
+
+    def sift(self, half: int) -> None:
+        """Forgets the numbers of what was released behind the head, which may be in flight for ever."""
+        held, posted = self.held[half], self.posted[half]
+        for _ in range(len(posted)):
+            number = posted.popleft()
+            if number in held:
+                posted.append(number)
 
     def pass_one(self, half: int, export: Export, timeout: Optional[float]) -> int:
         """Submits one message and waits for it. Its length. If it does not end well, it has ended."""
