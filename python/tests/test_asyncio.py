@@ -593,6 +593,30 @@ def test_loop_that_is_gone():
     room.append(1)
 
 
+def test_close_that_ends_with_its_loop():
+    """It is cancelled, and that loop tells nothing any more. What is opened next looks after it."""
+    async def leave():
+        one, other = await meet(zcrp.Options(linger=1))
+        one.send(bytearray(10))
+        closing = asyncio.ensure_future(one.close())
+        await asyncio.sleep(0.01)
+        assert not closing.done()
+        # It takes longer to close than the loop lasts.
+        assert one._loop.remove_reader(_door.lib.door_closed_descriptor(one._handle.door))
+        return one._handle, other
+
+    async def meet_again():
+        await asyncio.gather(*(end.close() for end in await meet()))
+
+    handle, other = asyncio.run(leave())
+    assert handle in _door._open
+    other.abort()
+    deadline = time.monotonic() + LONG
+    while handle in _door._open and time.monotonic() < deadline:
+        asyncio.run(meet_again())
+    assert handle not in _door._open and handle not in _door._left
+
+
 def test_exit_with_messages_in_flight():
     run_program("""
         import asyncio, zcrp, zcrp.asyncio

@@ -497,6 +497,20 @@ def test_signal_ends_a_close():
     other.close()
 
 
+def test_close_that_a_signal_ends_leaves_nothing():
+    """Nobody looks whether it is closed, but for what is opened next."""
+    one, other = meet(zcrp.Options(linger=1))
+    one.post_send(bytes(10))
+    assert interrupted(one.close) < 2
+    other.close()
+    assert one._handle in _door._open
+    deadline = time.monotonic() + LONG
+    while one._handle in _door._open and time.monotonic() < deadline:
+        for end in meet():
+            end.close()
+    assert one._handle not in _door._open and one._handle not in _door._left
+
+
 def test_signal_that_does_not_raise(pair):
     """Its handler runs, and the wait goes on."""
     one, other = pair

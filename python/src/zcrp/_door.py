@@ -38,6 +38,8 @@ _gc, _post_new, _post_free = ffi.gc, lib.door_post_new, lib.door_post_free
 _submit_one, _is_over, _pass = lib.door_submit_one, lib.door_post_is_over, lib.door_pass
 
 _open: set[Handle] = set()
+#: Whoever waited for their close was interrupted. What is opened next looks whether they are closed.
+_left: set[Handle] = set()
 
 
 def check(code: int) -> int:
@@ -121,6 +123,8 @@ class Handle:
         self.member = 0
         self.told: Optional[dict[int, Any]] = None
         _open.add(self)
+        for handle in list(_left):
+            handle.end_close(0)
 
     # ---- posting
 
@@ -299,6 +303,7 @@ class Handle:
         for held in self.held:
             held.clear()
         _open.discard(self)
+        _left.discard(self)
         return OK if code[0] == OK else BUSY
 
     def close(self) -> bool:
@@ -307,8 +312,13 @@ class Handle:
         try:
             return in_slices(self.end_close, -1) == OK
         except BaseException:
-            self.take_all_back()
+            self.leave()
             raise
+
+    def leave(self) -> None:
+        """Nobody waits for the close any more: cancels all messages."""
+        _left.add(self)
+        self.take_all_back()
 
     def abandon(self) -> bool:
         """Cancels all messages, and closes in the background. False if it was closed before."""

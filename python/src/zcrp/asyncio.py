@@ -409,13 +409,9 @@ class Connection:
         self._end_asking()
         self._changes.ring()
         try:
-            code = await _closed(self)
-        except BaseException:
-            self._handle.take_all_back()
+            return await _closed(self) == OK
+        finally:
             self._end_all()
-            raise
-        self._end_all()
-        return code == OK
 
     def abort(self) -> None:
         """Cancels all messages in flight, and closes without waiting for the peer."""
@@ -463,12 +459,16 @@ async def _closed(closing: Union[Connection, Listener]) -> int:
         closing._handle.end_close(0)  # those who waited may have been cancelled
         bell.ring()
 
-    while (code := closing._handle.end_close(0)) == TIMEOUT:
-        if descriptor < 0:
-            await asyncio.sleep(_STEP_S)
-            continue
-        loop.add_reader(descriptor, ring)
-        await bell.wait()
+    try:
+        while (code := closing._handle.end_close(0)) == TIMEOUT:
+            if descriptor < 0:
+                await asyncio.sleep(_STEP_S)
+                continue
+            loop.add_reader(descriptor, ring)
+            await bell.wait()
+    except BaseException:
+        closing._handle.leave()
+        raise
     return code
 
 
