@@ -159,7 +159,8 @@ uint32_t transport_reap_wholes(struct transport *t, uint32_t most, uint64_t *fir
 
 bool transport_take_back(struct transport *t, uint64_t message, struct released *released)
 {
-    return t->shm != NULL && t->is_sender && shm_take_back(t->shm, message, released);
+    return t->shm != NULL && t->is_sender && !t->is_out_meeting &&
+           shm_take_back(t->shm, message, released);
 }
 
 /* ---- messages as a whole ---- */
