@@ -391,7 +391,7 @@ bool transport_has_control(const struct transport *t)
 
 bool transport_is_still(const struct transport *t)
 {
-    if (t->way == WAY_MEMORY)
+    if (t->way == WAY_MEMORY || (t->way == WAY_DRAINING && !t->is_sender))
         return !shm_has_moved(t->shm);
     return t->way != WAY_DRAINING;
 }
@@ -400,7 +400,7 @@ bool transport_find_news(const struct transport *t)
 {
     if (t->is_sender)
         return shm_has_control(t->shm) || shm_has_whole_to_reap(t->shm);
-    return t->way == WAY_DRAINING || shm_has_notes(t->shm);
+    return shm_has_notes(t->shm);
 }
 
 bool transport_look_late(struct transport *t)

@@ -342,12 +342,13 @@ size_t transport_answer(struct transport *t, uint8_t *buffer);
 /* Has memory a control datagram for a sender? Locked. */
 bool transport_has_control(const struct transport *t);
 
-/* A look: is there nothing at all in memory for this half? True also without memory; false while
- * what came by the socket before is to be received. Locked, while nobody receives. */
+/* A look: is there nothing at all in memory for this half? True also without memory. A receiver
+ * whose way drains is still, too: its socket is watched, and is read before the first note. Locked,
+ * while nobody receives. */
 bool transport_is_still(const struct transport *t);
 
-/* Finds out whether memory has something for this half, or its socket has to be read; skips revoked
- * notes. Memory is there. Locked. */
+/* Finds out whether memory has something for this half; skips revoked notes. Memory is there.
+ * Locked. */
 bool transport_find_news(const struct transport *t);
 
 /* Looks whether the peer still writes, or so it seems, to a landing that is over, and notes it

@@ -284,6 +284,19 @@ TEST(shm_whole__elsewhere)
     ck_assert_uint_eq(whole.in_session, 6);
 }
 
+/* A half to which nothing has come yet is still: whoever polls it reads no socket for that. */
+TEST(transport_is_still__while_the_way_drains)
+{
+    meet();
+    struct transport t = {
+        .in = &n.in, .out = &n.in, .is_possible = true, .way = WAY_DRAINING, .shm = n.receiver};
+    ck_assert(transport_is_still(&t));
+    ck_assert(!transport_find_news(&t));
+    ck_assert(put_whole(5, MESSAGE, from, 10));
+    ck_assert(!transport_is_still(&t));
+    ck_assert(transport_find_news(&t));
+}
+
 /* A sender that sends one before any unit, which it must not: the receiver comes to read it all the
  * same, and sleeps behind it. */
 TEST(transport_receive__a_whole_message_is_first)
