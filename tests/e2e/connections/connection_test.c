@@ -344,10 +344,9 @@ TEST(accept__no_descriptor_left)
     int code = zcrp_accept(h.listener, &c, 5 * ENDS_SECOND);
     for (int i = 0; i < count; i++)
         close(fds[i]);
-    if (code != ZCRP_OK) { /* it may have called before the last one was gone */
-        ck_assert_int_eq(code, ZCRP_ERROR_SYSTEM);
-        ck_assert_int_eq(zcrp_accept(h.listener, &c, 5 * ENDS_SECOND), ZCRP_OK);
-    }
+    for (int i = 0; i < 100 && code == ZCRP_ERROR_SYSTEM; i++) /* it called, again and again */
+        code = zcrp_accept(h.listener, &c, 5 * ENDS_SECOND);
+    ck_assert_int_eq(code, ZCRP_OK);
     house_part(&(struct both){there, c});
     (void)zcrp_listener_close(h.listener);
 }
