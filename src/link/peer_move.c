@@ -4,6 +4,7 @@
 #include "entity.h"
 #include "link.h"
 #include "own_move.h"
+#include "platform/system.h"
 #include "rx.h"
 #include "transport/keyed_hash.h"
 #include "tx.h"
@@ -326,8 +327,15 @@ static bool move_to(struct zcrp_entity *e, const union address *to)
     return is_connected;
 }
 
-/* What the old address has brought by now voids the check; while a thread receives that is not
- * known. */
+/* What the old address has brought by now voids the check. While a thread receives that is not
+ * known, nor while it lies in the socket: the threads of a busy machine may all be late. */
+static bool is_settled(const struct zcrp_entity *e, instant now)
+{
+    const struct address_check *check = &e->link->peer_move->check;
+
+    return !address_check_awaits_reader(check, now) || !file_is_readable(e->channels.in->fd);
+}
+
 void peer_move_expire(struct zcrp_entity *e, instant now)
 {
     struct link *l = e->link;
@@ -336,8 +344,11 @@ void peer_move_expire(struct zcrp_entity *e, instant now)
     if (peer_move_deadline(e) > now)
         return;
     const union address to = m->to;
-    if (!move_claim_all(l)) {
+    bool has_claims = move_claim_all(l);
+    if (!has_claims || !is_settled(e, now)) {
         address_check_put_off(&m->check, now + AGAIN);
+        if (has_claims)
+            move_release_all(l, false);
         return;
     }
     bool has_moved = address_check_is_due(&m->check, now, known(l)) && move_to(e, &to);

@@ -158,9 +158,14 @@ int process_file(int pid)
 
 bool process_has_ended(int file)
 {
-    struct pollfd end = {.fd = file, .events = POLLIN};
+    return file_is_readable(file);
+}
 
-    return poll(&end, 1, 0) == 1 && (end.revents & POLLIN);
+bool file_is_readable(int file)
+{
+    struct pollfd set = {.fd = file, .events = POLLIN};
+
+    return poll(&set, 1, 0) == 1 && (set.revents & POLLIN);
 }
 
 uint32_t forked_generation(void)

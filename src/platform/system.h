@@ -63,6 +63,9 @@ bool processor_has_aes(void);
 __attribute__((warn_unused_result)) int process_file(int pid);
 bool process_has_ended(int file);
 
+/* May it be read without waiting? A system call. */
+bool file_is_readable(int file);
+
 /* Forks. A child process has its parent's memory and descriptors, but not its threads. An object
  * that keeps the generation in which it was made can tell that it is in a child.
  *

@@ -1,7 +1,8 @@
 /* A caller with keys that comes to another address, where the system refuses something: to connect
- * the listener's socket there, or to send from an address that is gone; and where a datagram from
- * there comes while a waiter is about to sleep. */
-/* wrap: connect sendmsg sendmmsg lease_set_asleep peer_move_post rx_sleep */
+ * the listener's socket there, or to send from an address that is gone; where a datagram from there
+ * comes while a waiter is about to sleep; and one that stays where it is, but whose datagrams are
+ * read late. */
+/* wrap: connect sendmsg sendmmsg recvmsg recvmmsg lease_set_asleep peer_move_post rx_sleep */
 #include "../support/mock.h"
 #include "../support/nat.h"
 #include "../support/pattern.h"
@@ -15,6 +16,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SIZE = 4 << 20 };
@@ -79,6 +81,41 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *message, unsigned count, int flags)
     return -1;
 }
 
+enum { LATE_MS = 300 }; /* longer than an answer takes to settle */
+
+static int place; /* a stranger's; see carry. 0: none */
+static _Atomic bool has_stranger;
+static _Atomic int64_t late_until; /* the listener's reader, in ns; 0: no challenge has come */
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The stranger copies what the caller sends, faster than the path, and carries challenges to it.
+ * From the first on the listener reads late. */
+static bool carry(void *context, bool is_outward, const uint8_t *datagram, size_t size)
+{
+    uint8_t challenge[2048];
+    ssize_t bytes;
+
+    (void)context;
+    if (!atomic_load(&has_stranger))
+        return true;
+    while ((bytes = recv(place, challenge, sizeof challenge, MSG_DONTWAIT)) > 0) {
+        if (atomic_load(&late_until) == 0)
+            atomic_store(&late_until, now_ns() + LATE_MS * INT64_C(1000000));
+        (void)sendto(nat.near, challenge, (size_t)bytes, MSG_DONTWAIT,
+                     (const struct sockaddr *)&nat.caller, sizeof nat.caller);
+    }
+    if (is_outward)
+        (void)send(place, datagram, size, MSG_DONTWAIT);
+    return true;
+}
+
 static void setup(void)
 {
     struct zcrp_options options = {.unit_bytes = 1472, .flags = ZCRP_NO_MEMORY};
@@ -90,6 +127,7 @@ static void setup(void)
         return;
     assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", &options), ZCRP_OK);
     nat_open(&nat, zcrp_listener_port(listener), 2000000);
+    nat.see = carry;
     nat_run(&nat);
     assert_int_equal(zcrp_connect(&there, "127.0.0.1", nat.port, &options, -1), ZCRP_OK);
     assert_int_equal(zcrp_accept(listener, &here, -1), ZCRP_OK);
@@ -107,6 +145,9 @@ static void teardown(void)
     (void)zcrp_connection_close(here);
     (void)zcrp_listener_close(listener);
     nat_close(&nat);
+    if (place > 0)
+        (void)close(place);
+    place = 0;
     zcrp_free_msg(in);
     zcrp_free_msg(out);
 }
@@ -166,6 +207,53 @@ TEST(moves__own_address_is_gone)
     refuse((uint16_t)strtol(strrchr(own, ':') + 1, NULL, 10), false, 300);
     cross();
     assert_int_equal(atomic_load(&refused), 300);
+    assert_int_equal(moves(), 0);
+}
+
+/* ---- a listener that reads late ---- */
+
+/* Of the caller's datagrams at the listener's child, which is connected. */
+static bool is_late(int fd)
+{
+    struct sockaddr_in peer;
+    socklen_t size = sizeof peer;
+
+    return atomic_load(&late_until) > now_ns() && port_of(fd) == zcrp_listener_port(listener) &&
+           getpeername(fd, (struct sockaddr *)&peer, &size) == 0;
+}
+
+ssize_t __real_recvmsg(int fd, struct msghdr *message, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
+{
+    if (!is_late(fd))
+        return __real_recvmsg(fd, message, flags);
+    errno = EAGAIN;
+    return -1;
+}
+
+int __real_recvmmsg(int fd, struct mmsghdr *message, unsigned count, int flags, void *limit);
+int __wrap_recvmmsg(int fd, struct mmsghdr *message, unsigned count, int flags, void *limit)
+{
+    if (!is_late(fd))
+        return __real_recvmmsg(fd, message, count, flags, limit);
+    errno = EAGAIN;
+    return -1;
+}
+
+/* What the caller has sent from where it is lies in the socket by then: that counts, too. */
+TEST(moves__not_while_the_old_address_is_unread)
+{
+    if (!has_keys)
+        skip();
+    place = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_true(place >= 0);
+    assert_int_equal(connect(place, (struct sockaddr *)&nat.listener, sizeof nat.listener), 0);
+    atomic_store(&late_until, 0);
+    atomic_store(&has_stranger, true);
+    cross();
+    cross();
+    atomic_store(&has_stranger, false);
+    assert_true(atomic_load(&late_until) > 0);
     assert_int_equal(moves(), 0);
 }
 

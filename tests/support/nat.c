@@ -12,7 +12,7 @@ enum { DATAGRAM_MOST = 65536, POLL_MS = 5, BUFFER = 4 << 20 };
 
 struct nat_datagram {
     struct nat_datagram *next;
-    int64_t due;
+    int64_t came, due;
     bool is_outward;
     size_t size;
     uint8_t bytes[];
@@ -78,12 +78,14 @@ static void pass(struct nat *n, const struct nat_datagram *d)
 
 static void take(struct nat *n, bool is_outward, size_t size)
 {
+    int64_t came = now();
     if (n->see != NULL && !n->see(n->context, is_outward, n->buffer, size))
         return;
     struct nat_datagram *d = malloc(sizeof *d + size);
     if (d == NULL)
         abort();
-    *d = (struct nat_datagram){.due = now() + n->delay_ns, .is_outward = is_outward, .size = size};
+    *d = (struct nat_datagram){
+        .came = came, .due = now() + n->delay_ns, .is_outward = is_outward, .size = size};
     memcpy(d->bytes, n->buffer, size);
     *n->last = d;
     n->last = &d->next;
@@ -113,6 +115,8 @@ static void release(struct nat *n, int64_t until)
         if (n->first == NULL)
             n->last = &n->first;
         pass(n, d);
+        int64_t taken = now() - d->came;
+        n->slowest_ns = taken > n->slowest_ns ? taken : n->slowest_ns;
         free(d);
     }
 }

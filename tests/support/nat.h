@@ -32,6 +32,7 @@ struct nat {
     _Atomic bool must_forget;
     _Atomic bool is_over;
     _Atomic uint64_t passed[2];
+    int64_t slowest_ns; /* that a datagram took, from before it was seen; once nobody runs it */
     struct nat_datagram *first, **last; /* under way */
     uint8_t *buffer;
     pthread_t thread;

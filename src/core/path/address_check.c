@@ -67,6 +67,7 @@ void address_check_on_answer(struct address_check *c, instant now, uint64_t addr
         return;
     c->state = ADDRESS_CHECK_ANSWERED;
     c->due = instant_earlier(instant_later(least, now + round_trip), most);
+    c->latest = c->due + ADDRESS_CHECK_UNREAD;
 }
 
 bool address_check_is_due(struct address_check *c, instant now, uint64_t known)
@@ -74,6 +75,11 @@ bool address_check_is_due(struct address_check *c, instant now, uint64_t known)
     if (is_void(c, known))
         make_void(c);
     return c->state == ADDRESS_CHECK_ANSWERED && c->due <= now;
+}
+
+bool address_check_awaits_reader(const struct address_check *c, instant now)
+{
+    return c->state == ADDRESS_CHECK_ANSWERED && now < c->latest;
 }
 
 void address_check_put_off(struct address_check *c, instant until)

@@ -35,6 +35,7 @@ enum {
 #define ADDRESS_CHECK_SETTLE                                                                       \
     (100 * MILLISECOND)                  /* for the old address to be heard from, at least, */
 #define ADDRESS_CHECK_SETTLE_MOST SECOND /* and at most */
+#define ADDRESS_CHECK_UNREAD SECOND      /* for this side to read it, on a busy machine */
 
 /* All zero at first. */
 struct address_check {
@@ -44,7 +45,8 @@ struct address_check {
     uint64_t in, out;   /* bytes; see I1 */
     uint64_t known;     /* what the old address had brought when the check began */
     instant asked;      /* when a challenge last left */
-    instant due;        /* ANSWERED: when the link moves */
+    instant due;        /* ANSWERED: when the link moves, */
+    instant latest;     /* and until when it waits for what is unread */
     uint64_t newest[ADDRESS_CHECK_STREAMS]; /* above all numbers that came from elsewhere */
     uint32_t moves;                         /* so far */
     uint64_t begun, voided;                 /* checks; voided: by the old address */
@@ -73,6 +75,10 @@ void address_check_on_answer(struct address_check *c, instant now, uint64_t addr
 
 /* Is the link to be moved to `address` now? `known` as above, as it is by now. */
 bool address_check_is_due(struct address_check *c, instant now, uint64_t known);
+
+/* Is what the old address has brought, and nobody has read yet, worth waiting for? For
+ * ADDRESS_CHECK_UNREAD at most: otherwise a forger of the old address could keep the link there. */
+bool address_check_awaits_reader(const struct address_check *c, instant now);
 
 /* It cannot be moved just now: it is due again at this time. */
 void address_check_put_off(struct address_check *c, instant until);

@@ -57,6 +57,19 @@ TEST(address_check__moves)
     ck_assert_int_eq(address_check_deadline(&c), NEVER);
 }
 
+TEST(address_check__awaits_the_reader_for_a_while)
+{
+    ck_assert(!address_check_awaits_reader(&c, 0));
+    ck_assert_uint_eq(arrive(SECOND, NEW, 0, 100, 1200), 1100);
+    ck_assert(!address_check_awaits_reader(&c, SECOND));
+    address_check_on_answer(&c, 2 * SECOND, NEW, 1100, 0);
+    instant end = address_check_deadline(&c) + ADDRESS_CHECK_UNREAD;
+    address_check_put_off(&c, end);
+    ck_assert(address_check_awaits_reader(&c, end - 1));
+    ck_assert(!address_check_awaits_reader(&c, end));
+    ck_assert(is_due(end));
+}
+
 TEST(address_check__old_number_begins_nothing)
 {
     ck_assert_uint_eq(arrive(SECOND, NEW, 0, 99, 1200), 0);
