@@ -63,11 +63,11 @@ TEST(address_check__awaits_the_reader_for_a_while)
     ck_assert_uint_eq(arrive(SECOND, NEW, 0, 100, 1200), 1100);
     ck_assert(!address_check_awaits_reader(&c, SECOND));
     address_check_on_answer(&c, 2 * SECOND, NEW, 1100, 0);
-    instant end = address_check_deadline(&c) + ADDRESS_CHECK_UNREAD;
-    address_check_put_off(&c, end);
-    ck_assert(address_check_awaits_reader(&c, end - 1));
-    ck_assert(!address_check_awaits_reader(&c, end));
-    ck_assert(is_due(end));
+    instant latest = address_check_deadline(&c) + ADDRESS_CHECK_UNREAD;
+    address_check_put_off(&c, latest);
+    ck_assert(address_check_awaits_reader(&c, latest - 1));
+    ck_assert(!address_check_awaits_reader(&c, latest));
+    ck_assert(is_due(latest));
 }
 
 TEST(address_check__old_number_begins_nothing)
