@@ -137,7 +137,6 @@ static void do_rarely(struct run *r, uint32_t which)
         handshake_end(h);
         break;
     case 2:
-        handshake_confirm(h);
         break;
     case 3:
         handshake_refuse(h);

@@ -178,11 +178,6 @@ void handshake_end(struct handshake *h)
     h->phase = h->is_connecting ? HANDSHAKE_ENDS : HANDSHAKE_OVER;
 }
 
-void handshake_confirm(struct handshake *h)
-{
-    h->phase = HANDSHAKE_OVER;
-}
-
 void handshake_refuse(struct handshake *h)
 {
     h->phase = HANDSHAKE_REFUSED;

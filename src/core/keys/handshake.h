@@ -137,9 +137,6 @@ bool handshake_has_datagram(const struct handshake *h);
 /* There are keys for the session: the handshake is over for the listening side. */
 void handshake_end(struct handshake *h);
 
-/* The other side has shown that it has them, too. */
-void handshake_confirm(struct handshake *h);
-
 /* This side takes the other one for wrong: it is told, now and whenever it is heard. */
 void handshake_refuse(struct handshake *h);
 
