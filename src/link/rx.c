@@ -298,12 +298,13 @@ int rx_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant dea
 
 int rx_receives_of_turn(struct zcrp_entity *e)
 {
-    if (clock_now() - e->link->rx.turned < CROWD)
-        e->link->rx.receives =
-            2 * e->link->rx.receives < TURN_RECEIVES ? 2 * e->link->rx.receives : TURN_RECEIVES;
-    else
-        e->link->rx.receives = 1;
-    return e->link->rx.receives;
+    struct rx *rx = &e->link->rx;
+    bool is_crowded = clock_now() - atomic_load_explicit(&rx->turned, memory_order_relaxed) < CROWD;
+    int doubled = 2 * atomic_load_explicit(&rx->receives, memory_order_relaxed);
+    int receives = !is_crowded ? 1 : doubled < TURN_RECEIVES ? doubled : TURN_RECEIVES;
+
+    atomic_store_explicit(&rx->receives, receives, memory_order_relaxed);
+    return receives;
 }
 
 bool rx_say_asleep(struct zcrp_entity *reader)
@@ -342,9 +343,10 @@ enum arrival rx_receive_all(struct zcrp_entity *e, struct workspace *w, int most
     bool any = false;
     enum arrival found = receive_some(e, w, most, &any);
 
-    e->link->rx.turned = clock_now();
+    instant now = clock_now();
+    atomic_store_explicit(&e->link->rx.turned, now, memory_order_relaxed);
     if (any)
-        atomic_store_explicit(&e->link->rx.heard, e->link->rx.turned, memory_order_relaxed);
+        atomic_store_explicit(&e->link->rx.heard, now, memory_order_relaxed);
     return found == ARRIVAL_NONE && any ? ARRIVAL_SOME : found;
 }
 
