@@ -111,6 +111,13 @@ static bool add_pieces(struct together *t, const struct whole_place *place, uint
     return pieces > 0;
 }
 
+/* Honest senders put ascending numbers. Two notes of one message, landed together, would leave the
+ * bytes of the second one behind the first. */
+static bool names_next(const struct together *t, const struct whole_arrived *w)
+{
+    return t->count == 0 || w->in_session > t->whole[t->count - 1].in_session;
+}
+
 static void gather(struct zcrp_entity *e, struct together *t)
 {
     struct whole_arrived *w = t->whole;
@@ -118,8 +125,8 @@ static void gather(struct zcrp_entity *e, struct together *t)
 
     t->bytes = t->count = t->pieces = 0;
     for (; t->count < WHOLES_TOGETHER && transport_whole(e->transport, t->count, w); w++) {
-        if (place_of(e, w, &place) != WHOLE_LANDS || w->size == 0 || !is_wrapped(&place) ||
-            !add_pieces(t, &place, w->size))
+        if (!names_next(t, w) || place_of(e, w, &place) != WHOLE_LANDS || w->size == 0 ||
+            !is_wrapped(&place) || !add_pieces(t, &place, w->size))
             return;
         t->from[t->count++] = (struct iovec){(void *)w->bytes, w->size};
         t->bytes += w->size;
