@@ -275,8 +275,10 @@ static void do_due(struct sender *s, instant now, enum sender_due due)
 void sender_expire(struct sender *s, instant now)
 {
     enum sender_due due;
-    while ((due = sender_timer_due(s, now)) != DUE_NOTHING)
+    while ((due = sender_timer_due(s, now)) != DUE_NOTHING) {
+        sender_timer_note_stop(&s->timer, now, s);
         do_due(s, now, due);
+    }
 }
 
 /* ---- the path, as the system sees it ---- */

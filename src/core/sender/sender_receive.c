@@ -81,21 +81,22 @@ static void note_marks(struct sender *s, instant now, uint16_t marks, instant se
 
 /* Learns of congestion and the round trip from the newest unit of the acknowledgement. Returns the
  * round trip without the time that the receiver says it held the answer; 0, and nothing is learnt
- * of it, if that unit was acknowledged before, or if the acknowledgement waited while this side was
- * stopped. */
+ * of it, if that unit was acknowledged before, or if it left before this side was stopped: then the
+ * acknowledgement may have waited. */
 static duration sample_path(struct sender *s, instant now, const struct block_ack *ack,
                             uint64_t newest)
 {
     struct recovery *r = &s->recovery;
     const struct unit_given_up *late = units_given_up_find(&r->given_up, newest);
     instant sent;
+    sender_timer_note_stop(&s->timer, now, s);
     if (recovery_find_sent(r, newest, &sent))
         note_marks(s, now, ack->marks, sent);
     else if (late != NULL && newest >= r->untimed)
         sent = late->sent; /* else a round trip above the timeout would never be learnt */
     else
         return 0;
-    if (sender_timer_was_stopped(s, now))
+    if (sent < s->timer.resumed)
         return 0;
     return rtt_sample(&s->flow.rtt, now - sent, (duration)ack->delay_us * MICROSECOND);
 }

@@ -402,6 +402,7 @@ static void begin_burst(struct sender *s, instant now, struct burst *b, const st
     s->burst_units = burst_units(s, b->segment, s->burst_bytes);
     leave_out(s);
     b->first_seq = s->recovery.in_transit.next;
+    sender_timer_note_stop(&s->timer, now, s);
     if (s->recovery.in_transit.units > 0)
         return;
     delivery_on_begin(&s->flow.delivery, now);

@@ -104,10 +104,11 @@ static instant probe_at(const struct sender *s)
     return s->timer.sent + (next < most ? next : most);
 }
 
-bool sender_timer_was_stopped(const struct sender *s, instant now)
+void sender_timer_note_stop(struct sender_timer *t, instant now, const struct sender *s)
 {
     instant at = probe_at(s);
-    return at != NEVER && now - at >= STOPPED;
+    if (at != NEVER && now - at >= STOPPED)
+        t->resumed = now;
 }
 
 /* The system says that the peer is gone: it is asked, whatever is in transit. */

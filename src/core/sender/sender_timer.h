@@ -38,6 +38,7 @@ struct sender_timer {
     instant answered; /* when a hello last answered something */
     uint32_t probes;  /* probe timeouts in a row */
     uint32_t hellos;  /* hellos in a row without progress */
+    instant resumed;  /* until then this side was stopped, the last time; 0: it never was */
     instant put_off;  /* no limit is due before; 0: none was put off (sender_timer_put_off) */
 
     struct refusals refusals; /* of hellos, which are the questions */
@@ -67,9 +68,10 @@ enum sender_due sender_timer_due(const struct sender *s, instant now);
 /* In what time what is sent now should be answered. */
 duration sender_timer_round_trip(const struct sender *s);
 
-/* Should the oldest units have gone again long ago? Then this side was stopped, with its process or
- * its host, and its clock tells nothing of how long the peer took. */
-bool sender_timer_was_stopped(const struct sender *s, instant now);
+/* Should the oldest units have gone again long ago? Then this side was stopped until now, with its
+ * process or its host, and its clock does not tell how long the peer took for what left before. To
+ * be called before anything is done that puts off when they go. */
+void sender_timer_note_stop(struct sender_timer *t, instant now, const struct sender *s);
 
 /* A limit is due: connect, silence or progress. If it has passed for long this side was stopped,
  * and what the peer has sent meanwhile waits to be heard. Then the limit is put off, once until

@@ -297,6 +297,39 @@ TEST(probe__comes_soon_after_a_stop)
     ck_assert_int_lt(rig.now - sent, 100 * MILLISECOND);
 }
 
+/* Sends another message of one unit. */
+static void send_one(void)
+{
+    sender_rig_submit(RIG_DATA);
+    sender_rig_request(1, 1, 1000);
+    sender_rig_expect("1:0+64LA");
+}
+
+/* The same, though a timer of this side's is first after the stop, or a message of its user's. */
+TEST(probe__comes_soon_after_a_stop_whatever_is_first, .rows = 3)
+{
+    enum { PROBES, SUBMITS, LOSES };
+    sender_rig_ack(_i == LOSES ? "0 6 7 8" : "0 4"); /* after 10 ms */
+    rig.now += 5 * SECOND;
+    instant resumed = rig.now;
+    if (_i == SUBMITS)
+        send_one();
+    else
+        sender_expire(rig.s, rig.now);
+    if (_i == LOSES) {
+        (void)sender_rig_hello();
+        sender_rig_expect("0:384+64A");
+    }
+    sender_rig_ack(_i == LOSES ? "0 7" : "0 8");
+    sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
+    if (_i != SUBMITS)
+        send_one();
+    uint64_t probes = sender_counters(rig.s)->probes;
+    while (sender_counters(rig.s)->probes == probes)
+        sender_rig_wait();
+    ck_assert_int_lt(rig.now - resumed, 100 * MILLISECOND);
+}
+
 TEST(silence__fails_all)
 {
     instant heard = rig.now - 10 * MILLISECOND;
