@@ -188,18 +188,17 @@ void recovery_whole_arrived(struct recovery *r, uint64_t number)
         messages_out_on_arrived(r->to_send.messages, number, false, 1);
 }
 
-bool recovery_whole_came_back(struct recovery *r, uint64_t number)
+void recovery_whole_came_back(struct recovery *r, uint64_t number)
 {
     const struct message_out *message = take_whole(r, number);
     if (message == NULL)
-        return false;
+        return;
     const struct fragment again = {.message = number,
                                    .length = (uint32_t)message->size,
                                    .is_last = true,
                                    .is_repeat = true,
                                    .predecessor = UNIT_NEVER_SENT};
     units_to_send_repeat(&r->to_send, &again);
-    return true;
 }
 
 bool recovery_repeat(struct recovery *r, uint64_t *seq, uint32_t *data)

@@ -126,10 +126,10 @@ static inline void recovery_mark_single(struct recovery *r, uint64_t seq)
 struct message_out *recovery_whole(struct recovery *r, uint32_t most);
 
 /* That message is out as a whole. Then it has arrived; or it comes back, and is sent in units,
- * unless it has ended or was cancelled meanwhile. True if it is to be sent again. */
+ * unless it has ended or was cancelled meanwhile. */
 void recovery_put_whole(struct message_out *message);
 void recovery_whole_arrived(struct recovery *r, uint64_t number);
-bool recovery_whole_came_back(struct recovery *r, uint64_t number);
+void recovery_whole_came_back(struct recovery *r, uint64_t number);
 
 /* A burst with numbers from `first_seq` on has left; `timeout` is the probe timeout. */
 void recovery_on_burst(struct recovery *r, instant now, uint64_t first_seq, duration timeout);

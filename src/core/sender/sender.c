@@ -152,8 +152,10 @@ static bool refuse(struct sender *s, uint64_t number, uint8_t reason, enum outco
 
 bool sender_cancel(struct sender *s, instant now, uint64_t number)
 {
-    (void)now;
-    return refuse(s, number, VOID_CANCELLED, OUTCOME_CANCELLED);
+    bool was_waiting = sender_is_waiting(s);
+    bool is_refused = refuse(s, number, VOID_CANCELLED, OUTCOME_CANCELLED);
+    sender_wait(s, now, was_waiting);
+    return is_refused;
 }
 
 bool sender_fault(struct sender *s, uint64_t number)

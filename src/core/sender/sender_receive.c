@@ -295,6 +295,7 @@ static void on_request(struct sender *s, instant now, const struct request *requ
 {
     uint64_t requested = s->messages.requested;
     bool had_buffers = requested > s->messages.next;
+    bool was_waiting = sender_is_waiting(s);
     s->counters.requests++;
     s->flow.capacity = request->capacity;
     sender_hear(s, now);
@@ -303,6 +304,7 @@ static void on_request(struct sender *s, instant now, const struct request *requ
         struct request_run run = request_run(request, i);
         on_run(s, &run, &budget);
     }
+    sender_wait(s, now, was_waiting);
     s->session.wants_offers |= request->wants_offer;
     if (request->wants_offer)
         s->session.offered = 0;

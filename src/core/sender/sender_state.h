@@ -65,6 +65,12 @@ static inline bool sender_has_finished(const struct sender *s)
     return s->phase != SENDER_OPEN && messages_out_is_idle(&s->messages);
 }
 
+/* Is there a unit that the peer is to acknowledge: in transit, or to be repeated? */
+static inline bool sender_is_waiting(const struct sender *s)
+{
+    return s->recovery.in_transit.units > 0 || s->recovery.to_send.count > 0;
+}
+
 /* The unit that is to be sent next; false if there is none. */
 static inline bool sender_head(struct sender *s, struct fragment *head)
 {

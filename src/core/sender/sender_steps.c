@@ -51,6 +51,12 @@ void sender_fail(struct sender *s, instant now, enum outcome outcome)
         s->session.left = (struct pairing){.tag = asked};
 }
 
+void sender_wait(struct sender *s, instant now, bool was_waiting)
+{
+    if (!was_waiting && sender_is_waiting(s))
+        sender_timer_on_begin(&s->timer, now);
+}
+
 void sender_finish(struct sender *s)
 {
     if (s->phase == SENDER_CLOSING && s->messages.live == 0)

@@ -18,6 +18,10 @@ void sender_hear(struct sender *s, instant now);
 /* Leaves the session: everything in transit is forgotten, an open sender asks for another. */
 void sender_leave(struct sender *s, instant now);
 
+/* Behind what may have queued a unit to be repeated; `was_waiting`: there was one before, or one in
+ * transit (sender_is_waiting). Else the peer's time to acknowledge something begins now. */
+void sender_wait(struct sender *s, instant now, bool was_waiting);
+
 /* A closing sender whose last LIVE message is over does not wait for buffers to tell the receiver
  * of those that will not come. To be called when either may have become true. */
 void sender_finish(struct sender *s);

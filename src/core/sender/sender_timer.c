@@ -57,10 +57,9 @@ static instant silence_at(const struct sender *s)
 /* A peer that was not heard of in the second half of the limit is not stalling but silent. */
 static instant progress_at(const struct sender *s)
 {
-    bool is_waiting = s->recovery.in_transit.units > 0 || s->recovery.to_send.count > 0;
     bool is_heard = s->timer.heard - s->timer.progress >= s->config.progress / 2;
     instant stalled = s->timer.progress + s->config.progress;
-    return is_waiting && is_heard ? instant_later(stalled, s->timer.put_off) : NEVER;
+    return sender_is_waiting(s) && is_heard ? instant_later(stalled, s->timer.put_off) : NEVER;
 }
 
 static duration shorter(duration a, duration b)

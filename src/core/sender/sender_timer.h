@@ -110,7 +110,7 @@ void sender_timer_on_heard(struct sender_timer *t, instant now, const struct sen
 /* Something in transit was acknowledged. */
 void sender_timer_on_progress(struct sender_timer *t, instant now);
 
-/* A burst leaves while nothing else is in transit or waits to be repeated. */
+/* A unit is in transit or waits to be repeated, and before there was none. */
 void sender_timer_on_begin(struct sender_timer *t, instant now);
 
 /* The path is another one: what was not answered so far says nothing of it. */

@@ -89,9 +89,9 @@ uint32_t sender_wholes_arrived(struct sender *s, instant now, uint64_t number, u
 /* It is waited for from now on, as if it had just been submitted. */
 void sender_whole_came_back(struct sender *s, instant now, uint64_t number)
 {
-    bool is_waiting = s->recovery.in_transit.units > 0 || s->recovery.to_send.count > 0;
-    if (recovery_whole_came_back(&s->recovery, number) && !is_waiting)
-        sender_timer_on_begin(&s->timer, now);
+    bool was_waiting = sender_is_waiting(s);
+    recovery_whole_came_back(&s->recovery, number);
+    sender_wait(s, now, was_waiting);
 }
 
 bool sender_credit(struct sender *s, uint64_t in_session, uint64_t size)

@@ -329,6 +329,29 @@ TEST(sender_whole__that_comes_back_late_is_not_stalled)
     sender_rig_expect("0:0+10LA");
 }
 
+/* The same where its end has to be told, because either side takes it back: nothing was waited for
+ * before. The next message has no buffer yet. */
+TEST(sender_whole__that_is_taken_back_late_is_not_stalled, .rows = 2)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    uint64_t number = put(0, 10);
+    sender_rig_submit(20);
+    expect_none();
+    for (int i = 0; i < 10; i++) {
+        rig.now += SECOND;
+        sender_rig_request(1, 0, 0); /* the peer is there */
+    }
+    rig.now += 100 * MILLISECOND;
+    if (_i == 0)
+        sender_rig_request(0, 1, REQUEST_WITHDRAWN);
+    else
+        ck_assert(sender_cancel(rig.s, rig.now, number));
+    sender_expire(rig.s, rig.now);
+    sender_rig_expect_event(_i == 0 ? OUTCOME_PEER_CANCELLED : OUTCOME_CANCELLED, 0);
+    sender_rig_expect_no_event();
+}
+
 TEST(sender_whole__only_once)
 {
     sender_rig_submit(10);
