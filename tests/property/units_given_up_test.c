@@ -74,9 +74,9 @@ static void step_arrive(struct units_given_up *g, uint64_t *random)
     uint64_t last = seq + random_below(random, 20);
     for (uint64_t n = seq; n < last; n++) {
         uint32_t i = model_find(n);
-        if (i == m.count || m.unit[i].has_arrived)
+        if (i == m.count || m.unit[i].arrived != 0)
             continue;
-        m.unit[i].has_arrived = true;
+        m.unit[i].arrived = 1;
         const struct unit_given_up *unit = units_given_up_arrive(g, &seq, last);
         ck_assert_ptr_nonnull(unit);
         ck_assert_uint_eq(unit->seq, n);
@@ -88,7 +88,7 @@ static bool model_has_brought(uint64_t was, const struct unit_part *part)
 {
     for (uint32_t i = model_find(was); i < m.count; i = model_find(m.unit[i].predecessor)) {
         const struct unit_part *all = &m.unit[i].part;
-        if (m.unit[i].has_arrived && all->message == part->message &&
+        if (m.unit[i].arrived != 0 && all->message == part->message &&
             all->is_void == part->is_void && part->offset >= all->offset &&
             part->offset + part->length <= all->offset + all->length)
             return true;
@@ -105,10 +105,10 @@ static void step_ask(const struct units_given_up *g, uint64_t *random)
 
 static void step_remove(struct units_given_up *g)
 {
-    units_given_up_remove_arrived(g);
+    units_given_up_settle(g);
     for (uint32_t i = 0; i < m.count; i++) {
-        m.known -= m.is_known[i] && m.unit[i].has_arrived;
-        m.is_known[i] &= !m.unit[i].has_arrived;
+        m.known -= m.is_known[i] && m.unit[i].arrived != 0;
+        m.is_known[i] &= m.unit[i].arrived == 0;
     }
 }
 

@@ -7,6 +7,7 @@ enum {
     WATCHED_LEAST = 64,      /* transmissions given up that are remembered */
     PERSISTENT_TIMEOUTS = 3, /* RFC 9002, 7.6.1 */
     MARKS_OF_A_TIMEOUT = 4,
+    LOOKS_OF_ONE = 256, /* at units, for each that has arrived late */
 };
 
 struct recovery_arrays recovery_take_arrays(struct arena *arena, uint32_t units, uint32_t messages)
@@ -266,6 +267,13 @@ bool recovery_acknowledge(struct recovery *r, struct interval *arrived, struct t
     return true;
 }
 
+bool recovery_has_late(const struct recovery *r, bool is_last)
+{
+    uint64_t looks = (uint64_t)r->in_transit.units + r->to_send.count;
+    uint32_t late = r->given_up.arrived;
+    return late > 0 && (is_last || looks <= (uint64_t)LOOKS_OF_ONE * late);
+}
+
 bool recovery_cancel_in_transit(struct recovery *r, uint64_t *seq, struct transit_row *row)
 {
     const struct transit_unit *unit;
@@ -296,7 +304,7 @@ uint64_t recovery_cancel_waiting(struct recovery *r)
         bytes += f.length;
         messages_out_on_arrived(r->to_send.messages, f.message, f.is_void, 1);
     }
-    units_given_up_remove_arrived(&r->given_up);
+    units_given_up_settle(&r->given_up);
     return bytes;
 }
 
@@ -323,28 +331,28 @@ static bool is_unwanted(const struct recovery *r, uint64_t seq, const struct tra
            messages_out_find_for(r->to_send.messages, unit->message, false) == NULL;
 }
 
+/* Those behind one that is not late were sent later, and overtaken by fewer: they are not, either.
+ */
 bool recovery_lose(struct recovery *r, instant now, struct recovery_pass *pass,
                    struct lost_unit *lost)
 {
-    const struct transit_unit *found;
-    for (; (found = units_in_transit_find(&r->in_transit, &pass->seq, r->newest)) != NULL;
-         pass->seq++) {
-        bool is_overtaken = r->newest - pass->seq >= r->tolerance.units;
-        if (!is_overtaken && found->sent + pass->delay > now) {
-            r->loss_at = instant_earlier(r->loss_at, found->sent + pass->delay);
-            continue;
-        }
-        struct transit_unit unit = *found;
-        *lost = (struct lost_unit){.seq = pass->seq,
-                                   .sent = unit.sent,
-                                   .data = unit.length,
-                                   .is_cut = unit.is_cut,
-                                   .is_unwanted = is_unwanted(r, pass->seq, &unit)};
-        tolerance_on_lost(&r->tolerance, now, unit.sent);
-        give_up(r, pass->seq++, &unit, false);
-        return true;
+    const struct transit_unit *found = units_in_transit_find(&r->in_transit, &pass->seq, r->newest);
+    if (found == NULL)
+        return false;
+    bool is_overtaken = r->newest - pass->seq >= r->tolerance.units;
+    if (!is_overtaken && found->sent + pass->delay > now) {
+        r->loss_at = found->sent + pass->delay;
+        return false;
     }
-    return false;
+    struct transit_unit unit = *found;
+    *lost = (struct lost_unit){.seq = pass->seq,
+                               .sent = unit.sent,
+                               .data = unit.length,
+                               .is_cut = unit.is_cut,
+                               .is_unwanted = is_unwanted(r, pass->seq, &unit)};
+    tolerance_on_lost(&r->tolerance, now, unit.sent);
+    give_up(r, pass->seq++, &unit, false);
+    return true;
 }
 
 /* ---- invariants ---- */

@@ -187,11 +187,11 @@ static inline void recovery_forget_gaps(struct recovery *r)
     persistence_init(&r->persistence);
 }
 
-/* Did units arrive late whose repeats can be cancelled? */
-static inline bool recovery_has_late(const struct recovery *r)
-{
-    return r->given_up.arrived > 0;
-}
+/* Did units arrive late whose repeats can be cancelled? Not before there are enough of them: the
+ * caller will look at every unit in transit or to be repeated, and a receiver could buy that with
+ * each acknowledgement. Until then their repeats go on like others. `is_last`: nothing more will
+ * be acknowledged. */
+bool recovery_has_late(const struct recovery *r, bool is_last);
 
 /* Cancels the first repeat in transit from *seq on whose original has arrived: it counts as arrived
  * in its message; *seq moves behind it. False if there is none. */
@@ -241,7 +241,7 @@ static inline void recovery_on_withdrawn(struct recovery *r)
 struct recovery_pass recovery_begin_pass(struct recovery *r, const struct rtt *rtt);
 
 /* Gives up the next unit that is late by the tolerance: it is to be sent again. False if there is
- * none; loss_at then says when the next one will be. */
+ * none; loss_at then says when the next one will be. O(1). */
 bool recovery_lose(struct recovery *r, instant now, struct recovery_pass *pass,
                    struct lost_unit *lost);
 

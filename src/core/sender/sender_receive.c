@@ -56,11 +56,11 @@ static void note_late(struct sender *s, instant now, uint64_t newest, struct int
 }
 
 /* The repeats of late units need neither be waited for nor be sent. */
-static void cancel_repeats(struct sender *s, struct flow_ack *sum)
+static void cancel_repeats(struct sender *s, bool is_last, struct flow_ack *sum)
 {
     struct transit_row row;
     uint64_t seq = 0;
-    if (!recovery_has_late(&s->recovery))
+    if (!recovery_has_late(&s->recovery, is_last))
         return;
     while (recovery_cancel_in_transit(&s->recovery, &seq, &row))
         note_arrived(s, &row, seq, sum);
@@ -146,7 +146,7 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
         note_late(s, now, newest, interval);
         acknowledge(s, interval, &sum);
     }
-    cancel_repeats(s, &sum);
+    cancel_repeats(s, ack->is_closing, &sum);
     note_ecn(s, units - r->in_transit.units, ack->has_ecn);
     if (sum.bytes > 0) {
         sum.first = r->in_transit.base;

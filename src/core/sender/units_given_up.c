@@ -4,10 +4,15 @@
 
 #include <stddef.h>
 
+enum {
+    SETTLED_SHARE = 256, /* one in so many may be settled and there, */
+    CHAIN_MOST = 256,    /* and so many predecessors count */
+};
+
 void units_given_up_init(struct units_given_up *g, struct unit_given_up *memory, uint32_t capacity)
 {
     CHECK(capacity > 0 && (capacity & (capacity - 1)) == 0);
-    *g = (struct units_given_up){.ring = memory, .capacity = capacity};
+    *g = (struct units_given_up){.ring = memory, .capacity = capacity, .settlings = 1};
 }
 
 static struct unit_given_up *at(const struct units_given_up *g, uint32_t i)
@@ -32,7 +37,9 @@ static uint32_t search(const struct units_given_up *g, uint64_t seq)
 
 static void forget_oldest(struct units_given_up *g)
 {
-    g->arrived -= at(g, 0)->has_arrived;
+    uint64_t arrived = at(g, 0)->arrived;
+    g->arrived -= arrived == g->settlings;
+    g->settled -= arrived != 0 && arrived != g->settlings;
     g->first++;
     g->count--;
 }
@@ -45,7 +52,7 @@ void units_given_up_put(struct units_given_up *g, const struct unit_given_up *un
     for (; i > 0 && at(g, i - 1)->seq > unit->seq; i--)
         *at(g, i) = *at(g, i - 1);
     *at(g, i) = *unit;
-    at(g, i)->has_arrived = false;
+    at(g, i)->arrived = 0;
 }
 
 const struct unit_given_up *units_given_up_arrive(struct units_given_up *g, uint64_t *seq,
@@ -55,9 +62,9 @@ const struct unit_given_up *units_given_up_arrive(struct units_given_up *g, uint
         struct unit_given_up *unit = at(g, i);
         if (unit->seq >= last)
             break;
-        if (unit->has_arrived)
+        if (unit->arrived != 0)
             continue;
-        unit->has_arrived = true;
+        unit->arrived = g->settlings;
         g->arrived++;
         *seq = unit->seq + 1;
         return unit;
@@ -68,7 +75,7 @@ const struct unit_given_up *units_given_up_arrive(struct units_given_up *g, uint
 const struct unit_given_up *units_given_up_find(const struct units_given_up *g, uint64_t seq)
 {
     uint32_t i = search(g, seq);
-    bool is_there = i < g->count && at(g, i)->seq == seq && !at(g, i)->has_arrived;
+    bool is_there = i < g->count && at(g, i)->seq == seq && at(g, i)->arrived == 0;
     return is_there ? at(g, i) : NULL;
 }
 
@@ -81,42 +88,55 @@ static bool is_within(const struct unit_part *part, const struct unit_part *all)
 bool units_given_up_has_brought(const struct units_given_up *g, uint64_t seq,
                                 const struct unit_part *part)
 {
-    for (uint32_t i = search(g, seq); i < g->count; i = search(g, seq)) {
-        const struct unit_given_up *unit = at(g, i);
-        if (unit->seq != seq)
+    for (uint32_t links = 0; links < CHAIN_MOST; links++) {
+        uint32_t i = search(g, seq);
+        if (i == g->count || at(g, i)->seq != seq)
             break;
-        if (unit->has_arrived && is_within(part, &unit->part))
+        const struct unit_given_up *unit = at(g, i);
+        if (unit->arrived != 0 && is_within(part, &unit->part))
             return true;
         seq = unit->predecessor;
     }
     return false;
 }
 
-void units_given_up_remove_arrived(struct units_given_up *g)
+static void remove_settled(struct units_given_up *g)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < g->count; i++)
-        if (!at(g, i)->has_arrived)
+        if (at(g, i)->arrived == 0)
             *at(g, kept++) = *at(g, i);
     g->count = kept;
+    g->settled = 0;
+}
+
+void units_given_up_settle(struct units_given_up *g)
+{
+    g->settled += g->arrived;
     g->arrived = 0;
+    g->settlings++;
+    if (g->count <= (uint64_t)SETTLED_SHARE * g->settled)
+        remove_settled(g);
 }
 
 void units_given_up_clear(struct units_given_up *g)
 {
     g->count = 0;
-    g->arrived = 0;
+    g->arrived = g->settled = 0;
 }
 
 void units_given_up_check(const struct units_given_up *g)
 {
     uint32_t arrived = 0;
+    uint32_t settled = 0;
     CHECK(g->count <= g->capacity);
     for (uint32_t i = 0; i < g->count; i++) {
         const struct unit_given_up *unit = at(g, i);
         CHECK(i == 0 || at(g, i - 1)->seq < unit->seq);
         CHECK(unit->predecessor < unit->seq || unit->predecessor == UNIT_NEVER_SENT);
-        arrived += unit->has_arrived;
+        arrived += unit->arrived == g->settlings;
+        settled += unit->arrived != 0 && unit->arrived != g->settlings;
     }
     CHECK(arrived == g->arrived);
+    CHECK(settled == g->settled);
 }

@@ -8,9 +8,12 @@
  * When units get smaller one is cut into parts, which all lead to the same predecessor. A ring in
  * the order of sequence numbers; when it is full the oldest is forgotten.
  *
+ * One that has arrived is news until the caller has cancelled its repeats; then it is settled, and
+ * nobody asks for it any more. A few of those stay, because to take one out is to look at all.
+ *
  * I1  count <= capacity.
  * I2  sequence numbers ascend, and each is above the one that it repeats.
- * I3  arrived is how many have. */
+ * I3  arrived is how many have and are not settled, settled how many are. */
 #ifndef ZCRP_CORE_UNITS_GIVEN_UP_H
 #define ZCRP_CORE_UNITS_GIVEN_UP_H
 
@@ -35,16 +38,17 @@ struct unit_given_up {
     uint64_t predecessor; /* the transmission that this one repeated, or UNIT_NEVER_SENT */
     struct unit_part part;
     instant sent;
-    bool is_probed; /* repeated to get an answer, not because it was thought lost */
-    bool is_cut;    /* transit_unit's */
-    bool has_arrived;
+    bool is_probed;   /* repeated to get an answer, not because it was thought lost */
+    bool is_cut;      /* transit_unit's */
+    uint64_t arrived; /* before which settling, counted from 1; 0: it has not arrived */
 };
 
 struct units_given_up {
     struct unit_given_up *ring; /* caller's memory */
     uint32_t capacity;          /* a power of two */
     uint32_t first, count;      /* of the ring */
-    uint32_t arrived;           /* of these */
+    uint32_t arrived, settled;  /* of these */
+    uint64_t settlings;         /* so far, and the next */
 };
 
 /* None. capacity is a power of two (CHECKed). */
@@ -65,12 +69,12 @@ const struct unit_given_up *units_given_up_arrive(struct units_given_up *g, uint
 const struct unit_given_up *units_given_up_find(const struct units_given_up *g, uint64_t seq);
 
 /* Has the transmission `seq` brought this part, or one of its predecessors? O(log count) for each
- * of them. */
+ * of them, and only the last few hundred count. */
 bool units_given_up_has_brought(const struct units_given_up *g, uint64_t seq,
                                 const struct unit_part *part);
 
-/* Forgets those that have arrived. O(count). */
-void units_given_up_remove_arrived(struct units_given_up *g);
+/* The repeats of those that have arrived are cancelled. O(1), or O(count) if many are settled. */
+void units_given_up_settle(struct units_given_up *g);
 
 /* Forgets all. */
 void units_given_up_clear(struct units_given_up *g);

@@ -20,8 +20,7 @@ static const struct unit_part whole = {.message = 1, .offset = 64, .length = 64}
 /* Message 1's bytes from 64 to 128, which went before as `was`. */
 static void put(uint64_t seq, uint64_t was)
 {
-    struct unit_given_up unit = {
-        .seq = seq, .predecessor = was, .part = whole, .has_arrived = true};
+    struct unit_given_up unit = {.seq = seq, .predecessor = was, .part = whole, .arrived = 1};
     units_given_up_put(&g, &unit);
     units_given_up_check(&g);
 }
@@ -51,8 +50,46 @@ TEST(units_given_up_clear__forgets_all)
     ck_assert(!units_given_up_has_brought(&g, 5, &whole));
 }
 
+/* Where few of many are settled they stay, change nothing, and are forgotten in their turn. */
+TEST(units_given_up_settle__few_of_many)
+{
+    enum { MANY = 1024 };
+    static struct unit_given_up many[MANY];
+    uint64_t seq = 5;
+
+    units_given_up_init(&g, many, MANY);
+    for (uint64_t i = 0; i < MANY; i++)
+        put(i, UNIT_NEVER_SENT);
+    ck_assert_ptr_nonnull(units_given_up_arrive(&g, &seq, 6));
+    units_given_up_settle(&g);
+    units_given_up_check(&g);
+    ck_assert_uint_eq(g.count, MANY);
+    seq = 5;
+    ck_assert_ptr_null(units_given_up_arrive(&g, &seq, 6));
+    ck_assert_ptr_null(units_given_up_find(&g, 5));
+    for (uint64_t i = 0; i < 6; i++)
+        put(MANY + i, UNIT_NEVER_SENT);
+    ck_assert_uint_eq(g.settled, 0);
+    ck_assert_uint_eq(g.count, MANY);
+}
+
+/* A chain that is longer than any is on a path that works is not followed to its end. */
+TEST(units_given_up_has_brought__of_a_long_chain)
+{
+    enum { LONG = 512 };
+    static struct unit_given_up chain[LONG];
+    uint64_t seq = 0;
+
+    units_given_up_init(&g, chain, LONG);
+    for (uint64_t i = 0; i < LONG; i++)
+        put(i, i == 0 ? UNIT_NEVER_SENT : i - 1);
+    ck_assert_ptr_nonnull(units_given_up_arrive(&g, &seq, 1));
+    ck_assert(units_given_up_has_brought(&g, 255, &whole));
+    ck_assert(!units_given_up_has_brought(&g, 256, &whole));
+}
+
 /* Each breaks one invariant. */
-TEST(units_given_up_check__fires, .rows = 4, .signal = SIGABRT)
+TEST(units_given_up_check__fires, .rows = 5, .signal = SIGABRT)
 {
     put(5, UNIT_NEVER_SENT);
     put(7, 5);
@@ -66,8 +103,11 @@ TEST(units_given_up_check__fires, .rows = 4, .signal = SIGABRT)
     case 2:
         memory[1].predecessor = 7;
         break;
-    default:
+    case 3:
         g.arrived = 1;
+        break;
+    default:
+        g.settled = 1;
         break;
     }
     units_given_up_check(&g);
