@@ -319,8 +319,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_certificate(struct zcrp_keys **keys,
                                                     const char *key_file,
                                                     const char *authorities_file, const char *name);
 
-/* Reads a file that zcrp-keys made: a pre-shared key ("identity:hexadecimal digits"), or a key pair
- * in PEM. */
+/* Reads a file that zcrp-keys made: a pre-shared key (one line, "identity:hexadecimal digits"), or
+ * a key pair in PEM. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_read(struct zcrp_keys **keys, const char *path);
 
 /* To look into captures (docs/wireshark.md): appends the secrets of each connection that is made

@@ -183,8 +183,17 @@ int zcrp_keys_set_lookup(struct zcrp_keys *keys, zcrp_keys_lookup lookup, void *
 
 /* ---- files ---- */
 
-/* "identity:hex digits", as zcrp-keys writes it. */
-static int parse_shared(char *text, struct zcrp_keys **keys)
+/* Is it a line, and nothing behind it but empty ones? */
+static bool is_one_line(const char *text, size_t bytes)
+{
+    size_t line = strcspn(text, "\r\n"), rest = strspn(text + line, " \t\r\n");
+
+    return line > 0 && line + rest == bytes;
+}
+
+/* "identity:hex digits", as zcrp-keys writes it. The identity of a connection is not secret. So it
+ * must not be all that stands before the last colon of several lines. */
+static int parse_shared(struct zcrp_keys **keys, char *text, size_t text_bytes)
 {
     uint8_t key[ZCRP_KEYS_PSK_MOST];
     size_t bytes = sizeof(key);
@@ -192,6 +201,8 @@ static int parse_shared(char *text, struct zcrp_keys **keys)
 
     if (colon == NULL)
         return reason_say(ZCRP_ERROR_ARGUMENT, "neither \"identity:digits\" nor a key pair in PEM");
+    if (!is_one_line(text, text_bytes))
+        return reason_say(ZCRP_ERROR_ARGUMENT, "a pre-shared key is one line, and this has more");
     *colon = '\0';
     char *digits = colon + 1;
     const gnutls_datum_t hex = {(unsigned char *)digits, (unsigned int)strcspn(digits, "\r\n")};
@@ -209,7 +220,7 @@ static int parse(struct zcrp_keys **keys, char *text, size_t bytes)
 {
     bool is_pem = strstr(text, "-----BEGIN") != NULL;
 
-    return is_pem ? zcrp_keys_raw(keys, text, bytes) : parse_shared(text, keys);
+    return is_pem ? zcrp_keys_raw(keys, text, bytes) : parse_shared(keys, text, bytes);
 }
 
 int zcrp_keys_read(struct zcrp_keys **keys, const char *path)

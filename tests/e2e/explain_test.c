@@ -227,6 +227,9 @@ static const char *made(const char *name, const char *content, mode_t mode)
     return path;
 }
 
+#define DIGITS "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define MORE_LINES ": a pre-shared key is one line, and this has more"
+
 static const struct {
     const char *content; /* NULL: there is no file */
     mode_t mode;
@@ -241,6 +244,11 @@ static const struct {
     {":0123\n", 0600, ZCRP_ERROR_ARGUMENT, ": identity has 0 bytes; it has to have 1 to 128"},
     {"a:xyz\n", 0600, ZCRP_ERROR_ARGUMENT,
      ": what is behind the colon is not 64 to 128 hexadecimal digits"},
+    {"alice:" DIGITS "\nbob:" DIGITS "\n", 0600, ZCRP_ERROR_ARGUMENT, MORE_LINES},
+    {"alice:" DIGITS "\r\n\r\nbob:" DIGITS, 0600, ZCRP_ERROR_ARGUMENT, MORE_LINES},
+    {"alice:" DIGITS "\rbob:" DIGITS "\r", 0600, ZCRP_ERROR_ARGUMENT, MORE_LINES},
+    {"alice:" DIGITS "\nbob\n", 0600, ZCRP_ERROR_ARGUMENT, MORE_LINES},
+    {"\nalice:" DIGITS "\n", 0600, ZCRP_ERROR_ARGUMENT, MORE_LINES},
 };
 
 TEST(explain__key_files, .rows = ROWS(key_files))
@@ -254,6 +262,20 @@ TEST(explain__key_files, .rows = ROWS(key_files))
                            : made("key", key_files[_i].content, key_files[_i].mode);
     snprintf(text, sizeof(text), "%s%s", path, key_files[_i].said);
     EXPECT(zcrp_keys_read(&keys, path), key_files[_i].code, text);
+    folder_remove();
+}
+
+/* Empty lines behind the key are nothing. */
+static const char *const one_line[] = {"alice:" DIGITS, "alice:" DIGITS "\n",
+                                       "alice:" DIGITS "\r\n", "alice:" DIGITS "\n\n \t\n"};
+
+TEST(explain__key_file_of_one_line, .rows = ROWS(one_line))
+{
+    struct zcrp_keys *keys;
+
+    folder_make();
+    ck_assert_int_eq(zcrp_keys_read(&keys, made("key", one_line[_i], 0600)), ZCRP_OK);
+    zcrp_keys_free(keys);
     folder_remove();
 }
 
