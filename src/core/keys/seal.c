@@ -13,10 +13,16 @@ enum {
 
 /* ---- one stream ---- */
 
+/* Of the number that was burnt last: the keys of the epochs before are forgotten. */
+static uint64_t burnt_epoch(const struct sealer *s)
+{
+    return s->next == 0 ? 0 : (s->next - 1) >> s->epoch_bits;
+}
+
 bool sealer_seal(struct sealer *s, struct seal_text *text)
 {
     CHECK(text->number >= s->next);
-    uint64_t before = s->next >> s->epoch_bits;
+    uint64_t before = burnt_epoch(s);
     s->next = text->number + 1;
     text->epoch = text->number >> s->epoch_bits;
     if (text->epoch != before)
@@ -26,7 +32,7 @@ bool sealer_seal(struct sealer *s, struct seal_text *text)
 
 void sealer_skip(struct sealer *s, uint64_t next)
 {
-    uint64_t before = s->next >> s->epoch_bits, epoch = next >> s->epoch_bits;
+    uint64_t before = burnt_epoch(s), epoch = next >> s->epoch_bits;
     if (next <= s->next)
         return;
     s->next = next;

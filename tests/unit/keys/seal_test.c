@@ -122,7 +122,39 @@ TEST(keyring_open_unit__once)
     ck_assert_uint_eq(pair.receiver.units_in.replayed, 1);
 }
 
-/* Each bit of a unit flipped: dropped, and no state changed but a counter. */
+/* With the first number of an epoch the keys of the epochs before go. */
+TEST(sealer_seal__forgets_old_epochs)
+{
+    for (uint32_t i = 0; i < 40; i++) {
+        write_hello(i);
+        ck_assert(keyring_seal(&pair.sender, &burst, staging));
+        ck_assert_uint_eq(pair.keys[2].forgotten, i / 16);
+    }
+    for (uint32_t first = 0; first < 48; first += UNITS) {
+        write_units(first);
+        ck_assert(keyring_seal(&pair.sender, &burst, staging));
+        ck_assert_uint_eq(pair.keys[0].forgotten, (first + UNITS - 1) / 16);
+    }
+}
+
+/* Whether the numbers that are burnt already end with an epoch or before. */
+TEST(sealer_skip__forgets_old_epochs, .rows = 2)
+{
+    sealer_skip(&pair.sender.units_out, _i == 0 ? 47 : 48);
+    sealer_skip(&pair.sender.units_out, 49);
+    ck_assert_uint_eq(pair.keys[0].forgotten, 3);
+}
+
+TEST(sealer_skip__forgets_behind_what_was_sealed)
+{
+    for (uint32_t first = 0; first < 48; first += UNITS) {
+        write_units(first);
+        ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    }
+    sealer_skip(&pair.sender.units_out, 49);
+    ck_assert_uint_eq(pair.keys[0].forgotten, 3);
+}
+
 /* Units crossed through memory meanwhile: many more than a stranger may leap over. */
 TEST(sealer_skip__both_ends_go_on)
 {
@@ -152,6 +184,7 @@ TEST(sealer_skip__a_skipped_number_is_burnt, .signal = SIGABRT)
     (void)keyring_seal(&pair.sender, &burst, staging);
 }
 
+/* Each bit of a unit flipped: dropped, and no state changed but a counter. */
 TEST(keyring_open_unit__each_bit_counts)
 {
     uint8_t out[DATA];
