@@ -12,9 +12,9 @@ struct tls_handshake *tls_handshake_create(struct zcrp_keys *keys, bool is_conne
 
     if (h == NULL)
         return NULL;
-    h->began = clock_now();
+    h->since = clock_now();
     h->verdict = TLS_GOES_ON;
-    handshake_init(&h->machine, is_connecting, tag, nonce, h->began);
+    handshake_init(&h->machine, is_connecting, tag, nonce, h->since);
     h->tls = tls_create(keys, &h->machine);
     if (h->tls != NULL)
         return h;

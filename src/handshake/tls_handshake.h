@@ -15,7 +15,7 @@ struct tls_handshake {
     struct handshake machine;
     struct tls *tls;
     enum tls_verdict verdict;
-    instant began;
+    instant since; /* it began; or, on the connecting side, it had its keys */
 };
 
 /* What a handshake ends with: the keys of both halves of a connection, and who the peer is. All

@@ -80,6 +80,7 @@ static void take_keys(struct zcrp_entity *e, instant now)
         return;
     }
     session_keys_move(e->link->session_keys, made);
+    h->since = now;
     if (receiver == NULL)
         return;
     entity_touch(receiver);
@@ -259,13 +260,15 @@ void keyed_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
 
 /* When a sender begins anew, if nobody has answered well: its cookie may be too old by then, or
  * another process's. Not shortly before it gives up: it would forget that somebody had answered,
- * and fail as unreachable. A connection whose keys are ready only waits to be admitted. */
+ * and fail as unreachable. With keys it waits as long anew, for the first sealed word: the receiver
+ * has used its only session by then. A connection whose keys are ready only waits to be admitted.
+ */
 static instant anew_at(const struct zcrp_entity *e)
 {
     const struct tls_handshake *h = e->keyed.handshake;
     bool is_asking = sender_link(e->machine.sender) == LINK_ASKING && !tls_handshake_has_failed(h);
     bool has_keys = e->machine.stays && keyring_is_ready(e->keyed.keyring);
-    instant anew = h->began + HANDSHAKE_LIMIT;
+    instant anew = h->since + HANDSHAKE_LIMIT;
     bool has_time = sender_gives_up_at(e->machine.sender) - anew > ANEW_LEAST;
 
     return is_asking && !has_keys && has_time ? anew : NEVER;

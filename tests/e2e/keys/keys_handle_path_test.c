@@ -228,3 +228,21 @@ TEST(keys_handle_path__over_a_bad_path, .needs = has_keys, .rows = 3)
     relay_close(&relay);
     loopback_close(&relay.ends);
 }
+
+/* The handshake takes two round trips. The receiver has used its only session by then, and its
+ * first sealed word comes a third one later: more than 5 s after the beginning. */
+TEST(keys_handle_path__over_a_long_path, .needs = has_keys)
+{
+    static struct relay relay;
+    const struct relay_faults faults = {.delay_ns = 900 * ENDS_MILLISECOND};
+    relay_open(&relay, &faults, 1);
+    relay_run(&relay);
+    struct ends e = ends_meet(&relay.ends, (struct zcrp_options){.unit_bytes = 1400,
+                                                                 .flags = ZCRP_NO_MEMORY,
+                                                                 .connect_ns = 25 * ENDS_SECOND});
+    ends_move(&e, 1000, 1);
+    (void)zcrp_close(e.sender);
+    (void)zcrp_close(e.receiver);
+    relay_close(&relay);
+    loopback_close(&relay.ends);
+}
