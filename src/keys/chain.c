@@ -25,6 +25,7 @@ struct chain {
     enum chain_cipher cipher;
     uint8_t secret[CHAIN_SECRET_BYTES]; /* of the newest epoch */
     uint64_t newest;
+    uint64_t forgotten;      /* no key of an epoch below is made again */
     struct slot slot[SLOTS]; /* of epoch n at n % SLOTS */
 };
 
@@ -117,6 +118,7 @@ static bool make_next(struct chain *c)
     return make_next_secret(c) && make_key(c);
 }
 
+/* If there was no memory for the newest key, it is made now. */
 static const struct slot *slot_of(struct chain *c, uint64_t epoch)
 {
     struct slot *slot = &c->slot[epoch % SLOTS];
@@ -124,6 +126,8 @@ static const struct slot *slot_of(struct chain *c, uint64_t epoch)
     for (int i = 0; i < LEAPS_MOST && c->newest < epoch; i++)
         if (!make_next(c))
             return NULL;
+    if (epoch == c->newest && epoch >= c->forgotten && !has_key(slot))
+        (void)make_key(c);
     return has_key(slot) && slot->epoch == epoch ? slot : NULL;
 }
 
@@ -145,6 +149,8 @@ static void forget(void *keys, uint64_t epoch)
 {
     struct chain *c = keys;
 
+    if (c->forgotten < epoch)
+        c->forgotten = epoch;
     for (int i = 0; i < SLOTS; i++) {
         struct slot *slot = &c->slot[i];
         if (has_key(slot) && slot->epoch < epoch)

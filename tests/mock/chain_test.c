@@ -1,0 +1,121 @@
+/* The keys of a stream while memory is short. */
+/* wrap: vaes_key_create gnutls_aead_cipher_init */
+#include "../support/mock.h"
+
+#ifdef ZCRP_KEYS
+#include "keys/chain.h"
+#include "keys/vaes.h"
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+
+enum { BYTES = 24, NUMBER = 7 };
+
+static const uint8_t secret[CHAIN_SECRET_BYTES] = {1};
+static const enum chain_cipher ciphers[] = {CHAIN_AES_128_GCM, CHAIN_CHACHA20_POLY1305};
+static bool is_short; /* of memory */
+
+struct vaes_key *__real_vaes_key_create(const uint8_t key[VAES_KEY_BYTES]);
+struct vaes_key *__wrap_vaes_key_create(const uint8_t key[VAES_KEY_BYTES])
+{
+    return is_short ? NULL : __real_vaes_key_create(key);
+}
+
+int __real_gnutls_aead_cipher_init(gnutls_aead_cipher_hd_t *handle,
+                                   gnutls_cipher_algorithm_t cipher, const gnutls_datum_t *key);
+int __wrap_gnutls_aead_cipher_init(gnutls_aead_cipher_hd_t *handle,
+                                   gnutls_cipher_algorithm_t cipher, const gnutls_datum_t *key)
+{
+    return is_short ? GNUTLS_E_MEMORY_ERROR : __real_gnutls_aead_cipher_init(handle, cipher, key);
+}
+
+static struct chain *out, *in; /* the same keys, at both ends */
+static uint8_t sealed[BYTES + SEAL_TAG_BYTES];
+
+static bool seal(uint64_t epoch)
+{
+    struct seal_text t = {epoch, NUMBER, secret, 9, secret, BYTES, sealed};
+
+    return chain_cipher.seal(out, &t);
+}
+
+/* What was sealed last. */
+static bool open_again(uint64_t epoch)
+{
+    uint8_t opened[BYTES];
+    struct seal_text t = {epoch, NUMBER, secret, 9, sealed, BYTES, opened};
+
+    return chain_cipher.open(in, &t);
+}
+
+static void begin(enum chain_cipher cipher)
+{
+    out = chain_create(cipher, secret);
+    in = chain_create(cipher, secret);
+    assert_non_null(out);
+    assert_non_null(in);
+}
+
+static void end(void)
+{
+    is_short = false;
+    chain_destroy(out);
+    chain_destroy(in);
+}
+
+static void change_without_memory(enum chain_cipher cipher)
+{
+    begin(cipher);
+    is_short = true;
+    assert_false(seal(1));
+    is_short = false;
+    assert_true(seal(1));
+    is_short = true;
+    assert_false(open_again(1));
+    is_short = false;
+    assert_true(open_again(1));
+    end();
+}
+
+/* Only what comes in that moment is lost, not the whole epoch. */
+TEST(chain__no_memory_for_a_moment)
+{
+    for (size_t i = 0; i < sizeof(ciphers) / sizeof(ciphers[0]); i++)
+        change_without_memory(ciphers[i]);
+}
+
+TEST(chain__no_memory_for_a_leap)
+{
+    begin(CHAIN_CHACHA20_POLY1305);
+    is_short = true;
+    chain_cipher.reach(out, 100);
+    chain_cipher.reach(in, 100);
+    assert_false(seal(100));
+    is_short = false;
+    assert_true(seal(100));
+    assert_true(open_again(100));
+    end();
+}
+
+/* The secret of the newest epoch is still there, but its keys are not made again. */
+TEST(chain__what_was_forgotten_stays_so)
+{
+    begin(CHAIN_CHACHA20_POLY1305);
+    assert_true(seal(0));
+    chain_cipher.forget(out, 1);
+    assert_false(seal(0));
+    is_short = true;
+    assert_false(seal(1));
+    chain_cipher.forget(out, 2);
+    chain_cipher.forget(out, 1);
+    is_short = false;
+    assert_false(seal(1));
+    assert_true(seal(2));
+    end();
+}
+#else
+TEST(chain__no_keys)
+{
+    skip();
+}
+#endif
