@@ -62,9 +62,12 @@ struct session_keys *session_keys_create(void)
 
 void session_keys_clear(struct session_keys *k)
 {
-    keyring_fini(&k->sender);
-    keyring_fini(&k->receiver);
-    explicit_bzero(k, sizeof(*k));
+    struct session_keys cleared = *k;
+
+    explicit_bzero(k, sizeof(*k)); /* first: a child of that moment does not free them again */
+    keyring_fini(&cleared.sender);
+    keyring_fini(&cleared.receiver);
+    explicit_bzero(&cleared, sizeof(cleared));
 }
 
 void session_keys_destroy(struct session_keys *k)

@@ -61,27 +61,32 @@ static bool has_key(const struct slot *slot)
     return slot->vaes != NULL || slot->handle != NULL;
 }
 
+/* The slot is empty first: a child of that moment does not free the key again. */
 static void drop_key(struct slot *slot)
 {
-    vaes_key_destroy(slot->vaes);
-    if (slot->handle != NULL)
-        gnutls_aead_cipher_deinit(slot->handle);
+    struct slot dropped = *slot;
+
     explicit_bzero(slot, sizeof(*slot));
+    vaes_key_destroy(dropped.vaes);
+    if (dropped.handle != NULL)
+        gnutls_aead_cipher_deinit(dropped.handle);
+    explicit_bzero(&dropped, sizeof(dropped));
 }
 
+/* Nor does a child free a key that is half made. */
 static bool use_key(struct slot *slot, enum chain_cipher cipher, uint8_t *bytes)
 {
     bool is_aes = cipher == CHAIN_AES_128_GCM;
     const gnutls_datum_t key = {bytes, is_aes ? VAES_KEY_BYTES : CHAIN_KEY_MOST};
+    gnutls_aead_cipher_hd_t handle;
 
     slot->vaes = is_aes ? vaes_key_create(bytes) : NULL;
-    if (slot->vaes != NULL || gnutls_aead_cipher_init(&slot->handle,
+    if (slot->vaes == NULL && gnutls_aead_cipher_init(&handle,
                                                       is_aes ? GNUTLS_CIPHER_AES_128_GCM
                                                              : GNUTLS_CIPHER_CHACHA20_POLY1305,
                                                       &key) == 0)
-        return true;
-    slot->handle = NULL;
-    return false;
+        slot->handle = handle;
+    return has_key(slot);
 }
 
 /* Makes the key of the newest epoch. */

@@ -1,13 +1,16 @@
-/* The keys of a stream while memory is short. */
+/* The keys of a stream while memory is short, and in a child that is made while they are freed. */
 /* wrap: vaes_key_create gnutls_aead_cipher_init */
+/* wrap: vaes_key_destroy gnutls_aead_cipher_deinit chain_destroy */
 #include "../support/mock.h"
 
 #ifdef ZCRP_KEYS
+#include "handshake/tls_handshake.h"
 #include "keys/chain.h"
 #include "keys/vaes.h"
 
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
+#include <sys/wait.h>
 
 enum { BYTES = 24, NUMBER = 7 };
 
@@ -28,6 +31,66 @@ int __wrap_gnutls_aead_cipher_init(gnutls_aead_cipher_hd_t *handle,
 {
     return is_short ? GNUTLS_E_MEMORY_ERROR : __real_gnutls_aead_cipher_init(handle, cipher, key);
 }
+
+/* ---- a child of the moment in which something has been freed ---- */
+
+static void (*free_all)(void); /* what the child does; NULL: no child is wanted */
+static const void *freed;
+static int children;
+
+static void fork_now(const void *what)
+{
+    int status;
+
+    freed = what;
+    children++;
+    pid_t child = fork();
+    if (child == 0) {
+        free_all();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    freed = NULL;
+}
+
+static void before_free(const void *what)
+{
+    if (what != NULL && what == freed) /* once more, in the child */
+        _exit(1);
+}
+
+static void after_free(const void *what)
+{
+    if (what != NULL && freed == NULL && free_all != NULL)
+        fork_now(what);
+}
+
+void __real_vaes_key_destroy(struct vaes_key *key);
+void __wrap_vaes_key_destroy(struct vaes_key *key)
+{
+    before_free(key);
+    __real_vaes_key_destroy(key);
+    after_free(key);
+}
+
+void __real_gnutls_aead_cipher_deinit(gnutls_aead_cipher_hd_t handle);
+void __wrap_gnutls_aead_cipher_deinit(gnutls_aead_cipher_hd_t handle)
+{
+    before_free(handle);
+    __real_gnutls_aead_cipher_deinit(handle);
+    after_free(handle);
+}
+
+void __real_chain_destroy(struct chain *chain);
+void __wrap_chain_destroy(struct chain *chain)
+{
+    before_free(chain);
+    __real_chain_destroy(chain);
+    after_free(chain);
+}
+
+/* ---- both ends of a stream ---- */
 
 static struct chain *out, *in; /* the same keys, at both ends */
 static uint8_t sealed[BYTES + SEAL_TAG_BYTES];
@@ -62,6 +125,8 @@ static void end(void)
     chain_destroy(out);
     chain_destroy(in);
 }
+
+/* ---- memory is short ---- */
 
 static void change_without_memory(enum chain_cipher cipher)
 {
@@ -112,6 +177,45 @@ TEST(chain__what_was_forgotten_stays_so)
     assert_false(seal(1));
     assert_true(seal(2));
     end();
+}
+/* ---- a child ---- */
+
+static void destroy_out(void)
+{
+    chain_destroy(out);
+}
+
+TEST(chain__a_child_frees_no_key_twice)
+{
+    for (size_t i = 0; i < sizeof(ciphers) / sizeof(ciphers[0]); i++) {
+        begin(ciphers[i]);
+        children = 0;
+        free_all = destroy_out;
+        chain_cipher.forget(out, 1);
+        free_all = NULL;
+        assert_int_equal(children, 1);
+        end();
+    }
+}
+
+static struct session_keys session_keys;
+
+static void clear_session_keys(void)
+{
+    session_keys_clear(&session_keys);
+}
+
+/* A child for each key, and for each chain. */
+TEST(session_keys_clear__a_child_frees_nothing_twice)
+{
+    begin(CHAIN_CHACHA20_POLY1305);
+    session_keys.sender.units_out.keys = out;
+    session_keys.sender.control_in.keys = in;
+    children = 0;
+    free_all = clear_session_keys;
+    session_keys_clear(&session_keys);
+    free_all = NULL;
+    assert_int_equal(children, 4);
 }
 #else
 TEST(chain__no_keys)
