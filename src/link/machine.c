@@ -372,7 +372,12 @@ instant machine_progress_at(const struct machine *m)
 
 bool machine_event(struct machine *m, struct event *event)
 {
-    return m->sender ? sender_event(m->sender, event) : receiver_event(m->receiver, event);
+    if (m->sender)
+        return sender_event(m->sender, event);
+    bool has_ended = receiver_event(m->receiver, event);
+    if (has_ended && event->outcome == OUTCOME_OK)
+        m->faults = 0;
+    return has_ended;
 }
 
 void machine_close(struct machine *m, instant now)
@@ -461,8 +466,9 @@ static bool are_accessible(struct machine *m, uint64_t number, const struct iove
     return true;
 }
 
-/* A call found a fault. Without a culprit the memory may have been put right meanwhile, and the
- * fault is counted. True after several such calls in a row: then all messages of the call fail. */
+/* A call that reads or fills messages' memory found a fault. Without a culprit the memory may have
+ * been put right meanwhile, and the fault is counted. True after several such calls in a row: then
+ * all messages of the call fail. */
 static bool count_fault(struct machine *m, bool has_culprit)
 {
     m->faults = has_culprit ? 0 : m->faults + 1;
@@ -473,7 +479,7 @@ void machine_on_burst_fault(struct machine *m, const struct burst *b)
 {
     bool has_culprit = false;
 
-    if (m->sender == NULL)
+    if (m->sender == NULL || b->pins == 0)
         return; /* what a receive ran into is told late (recvmmsg(2)): the next one finds it */
     for (uint32_t i = 0; i < b->pins; i++) {
         if (!are_accessible(m, b->pin[i].message, b->iov, burst_first(b, b->datagrams)))
@@ -482,6 +488,12 @@ void machine_on_burst_fault(struct machine *m, const struct burst *b)
     if (count_fault(m, has_culprit))
         for (uint32_t i = 0; i < b->pins; i++)
             (void)fail_for_fault(m, b->pin[i].message);
+}
+
+void machine_on_burst_read(struct machine *m, const struct burst *b)
+{
+    if (b->pins > 0)
+        m->faults = 0;
 }
 
 void machine_on_plan_fault(struct machine *m, struct landing *l)
@@ -494,7 +506,7 @@ void machine_on_plan_fault(struct machine *m, struct landing *l)
         if (!are_accessible(m, n, l->iov, l->first[l->openings]))
             has_culprit |= fail_for_fault(m, n);
     }
-    if (count_fault(m, has_culprit))
+    if (planned.first < planned.last && count_fault(m, has_culprit))
         for (uint64_t n = planned.first; n < planned.last; n++)
             (void)fail_for_fault(m, n);
 }

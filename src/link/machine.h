@@ -115,8 +115,12 @@ void machine_fail(struct machine *m, instant now, enum outcome outcome);
 
 /* The kernel could not access memory of the burst, or of the plan, that is out. Messages whose
  * memory cannot be accessed fail. If there is none, the memory has become accessible meanwhile;
- * after several such calls in a row all messages of the burst, or of the plan, fail. */
+ * after several such calls in a row all messages of the burst, or of the plan, fail. A burst or a
+ * plan without messages does not count. A row ends with a burst whose messages the kernel has read,
+ * and with a message that has arrived: not with a landing, because what a receive ran into is told
+ * after the next one. */
 void machine_on_burst_fault(struct machine *m, const struct burst *b);
+void machine_on_burst_read(struct machine *m, const struct burst *b);
 void machine_on_plan_fault(struct machine *m, struct landing *l);
 
 /* Fills in what the machine counts. */

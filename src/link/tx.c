@@ -81,6 +81,8 @@ static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
 {
     switch (verdict) {
     case CHANNEL_OK:
+        if (!held)
+            machine_on_burst_read(&e->machine, burst);
         break;
     case CHANNEL_BLOCKED:
     case CHANNEL_CROWDED:
