@@ -15,33 +15,111 @@
 /* ---- the registry ---- */
 
 static struct mutex mutex;
+static struct condition changed; /* of those that were changing, one is not any more */
 static struct channels *first;
+
+/* Which of the two descriptors the peer's datagrams come from. */
+static int index_of_in(const struct channels *c)
+{
+    return c->is_sender ? 0 : 1;
+}
 
 static bool has_socket(const struct channels *c, uint64_t cookie)
 {
     return cookie != 0 && (c->cookie[0] == cookie || c->cookie[1] == cookie);
 }
 
+static bool share_socket(const struct channels *a, const struct channels *b)
+{
+    return has_socket(a, b->cookie[0]) || has_socket(a, b->cookie[1]);
+}
+
 /* What is for one whose peer has keys would be taken by any other. */
 static bool are_rivals(const struct channels *a, const struct channels *b)
 {
-    return (a->is_sender == b->is_sender || a->has_keys || b->has_keys) &&
-           (has_socket(a, b->cookie[0]) || has_socket(a, b->cookie[1]));
+    return (a->is_sender == b->is_sender || a->has_keys || b->has_keys) && share_socket(a, b);
 }
 
-/* False if one of the sockets has a rival already. */
+/* Has it a rival? Under the mutex, as all that follows. */
+static bool has_rival(const struct channels *c)
+{
+    const struct channels *other = first;
+
+    while (other != NULL && !are_rivals(c, other))
+        other = other->next;
+    return other != NULL;
+}
+
+/* Do others change options of a socket that these have, too? */
+static bool must_wait(const struct channels *c)
+{
+    const struct channels *other = first;
+
+    while (other != NULL && !(other->is_changing && share_socket(c, other)))
+        other = other->next;
+    return other != NULL;
+}
+
+/* Which of the channels is on this socket; NULL: none. */
+static struct channel *channel_on(const struct channels *c, uint64_t cookie)
+{
+    int in = index_of_in(c);
+
+    if (!has_socket(c, cookie))
+        return NULL;
+    return c->cookie[in] == cookie ? c->in : c->out;
+}
+
+/* What the path discovery of each socket was before, as the channel of others on that socket knows
+ * it; where there is none, nothing changes. With `leaves` it is left to them. */
+static void share_discovery(struct channels *c, bool leaves)
+{
+    for (const struct channels *other = first; other != NULL; other = other->next)
+        for (int i = 0; i < 2 && other != c; i++) {
+            const struct channel *theirs = channel_on(other, c->cookie[i]);
+            if (theirs != NULL)
+                channel_on(c, c->cookie[i])->discovery_before =
+                    leaves ? -1 : theirs->discovery_before;
+        }
+}
+
+/* They are changing from then on. False if one of the sockets has a rival already. */
 static bool registry_add(struct channels *c)
 {
     mutex_lock(&mutex);
-    const struct channels *other = first;
-    while (other != NULL && !are_rivals(c, other))
-        other = other->next;
-    if (other == NULL) {
+    bool is_refused = has_rival(c);
+    while (!is_refused && must_wait(c)) {
+        (void)condition_wait(&changed, &mutex, NEVER);
+        is_refused = has_rival(c);
+    }
+    if (!is_refused) {
+        c->is_changing = true;
         c->next = first;
         first = c;
     }
     mutex_unlock(&mutex);
-    return other == NULL;
+    return !is_refused;
+}
+
+/* They have changed, and are open. */
+static void registry_on_open(struct channels *c)
+{
+    mutex_lock(&mutex);
+    share_discovery(c, false);
+    c->is_changing = false;
+    mutex_unlock(&mutex);
+    condition_broadcast(&changed);
+}
+
+/* They are changing again. */
+static void registry_on_close(struct channels *c)
+{
+    mutex_lock(&mutex);
+    while (must_wait(c))
+        (void)condition_wait(&changed, &mutex, NEVER);
+    c->is_changing = true;
+    share_discovery(c, true);
+    mutex_unlock(&mutex);
 }
 
 static void registry_remove(struct channels *c)
@@ -52,11 +130,13 @@ static void registry_remove(struct channels *c)
         at = &(*at)->next;
     *at = c->next;
     mutex_unlock(&mutex);
+    condition_broadcast(&changed);
 }
 
 void channels_after_fork(void)
 {
     mutex_init(&mutex);
+    condition_init(&changed);
     first = NULL;
 }
 
@@ -114,12 +194,6 @@ static int duplicate_descriptors(struct channels *c, const int descriptors[2])
 }
 
 /* ---- channels ---- */
-
-/* Which of the two descriptors the peer's datagrams come from. */
-static int index_of_in(const struct channels *c)
-{
-    return c->is_sender ? 0 : 1;
-}
 
 /* The user's descriptor of one of the channels. */
 static int given_of(const struct channels *c, const struct channel *channel)
@@ -186,10 +260,12 @@ int channels_open(struct channels *c, bool is_sender, const int descriptors[2],
     if (code)
         return code;
     code = init_channels(c, options);
-    if (code) {
-        registry_remove(c);
-        close_duplicates(c);
+    if (code == ZCRP_OK) {
+        registry_on_open(c);
+        return ZCRP_OK;
     }
+    registry_remove(c);
+    close_duplicates(c);
     return code;
 }
 
@@ -207,6 +283,8 @@ int channels_open_half(struct channels *c, bool is_sender, int fd,
 
 void channels_close(struct channels *c)
 {
+    if (!c->is_half)
+        registry_on_close(c);
     if (c->out != c->in)
         channel_fini(c->out);
     channel_fini(c->in);

@@ -6,7 +6,8 @@
  * One socket has at most one sender and one receiver, because two of a kind would take each other's
  * datagrams. With keys it has one entity, because a handshake reads all datagrams of its socket.
  * The registry knows sockets by the kernel's cookie, so that duplicates of a descriptor are the
- * same. It has one mutex, never held together with another. */
+ * same. It has one mutex, never held together with another. A sender and a receiver on one socket
+ * set that socket's options one after the other: one that opens or closes waits for the other. */
 #ifndef ZCRP_LINK_CHANNELS_H
 #define ZCRP_LINK_CHANNELS_H
 
@@ -28,7 +29,8 @@ struct channels {
     struct channel *in, *out;  /* where the peer's datagrams come from, and ours go to */
     zcrp_tap tap;              /* the user's, and its context */
     void *tap_context;
-    struct channels *next; /* in the registry, under its mutex */
+    struct channels *next; /* in the registry, under its mutex, as what follows */
+    bool is_changing;      /* options of its sockets are being set, or given back */
 };
 
 /* Opens the channels of a sender or a receiver, whose options are complete. ZCRP_OK or a code:
@@ -42,7 +44,8 @@ __attribute__((warn_unused_result)) int channels_open(struct channels *c, bool i
 __attribute__((warn_unused_result)) int
 channels_open_half(struct channels *c, bool is_sender, int fd, const struct zcrp_options *options);
 
-/* Gives the sockets back as they were; nobody uses the channels any more. */
+/* Gives the sockets back as they were; nobody uses the channels any more. On a socket that other
+ * channels have, too, the path discovery stays: the last of them gives it back. */
 void channels_close(struct channels *c);
 
 /* In a child: frees what the channels have, and leaves the sockets alone. */

@@ -146,7 +146,8 @@ struct channel {
     bool has_gro;                  /* (c) receives may come in bursts, */
     bool leaves_gro;               /* (r) but the kernel was asked to join none */
     struct aal5_channel *aal5;     /* (c) NULL: units are datagrams; see aal5_channel.h */
-    int discovery_before;          /* (c) the socket's, given back by fini; -1: untouched */
+    int discovery_before;          /* (c) the socket's, given back by fini; -1: untouched, or left
+                                      to another channel of the socket (link/channels.c) */
     int ecn_before;                /* (c) its type of service, given back as well */
     uint32_t drops_seen;           /* (r) the socket's own count, wraps around */
     uint32_t path_bytes;           /* (c) largest datagram that the path takes whole, as the

@@ -1,7 +1,9 @@
 /* The paper's API: one sender and one receiver a process. */
 #include "../support/ends.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,6 +79,94 @@ TEST(paper__both_roles)
     }
     zcrp_free_msg(in);
     zcrp_free_msg(out);
+    loopback_close(&sockets);
+}
+
+/* ---- one pair of descriptors for both roles ---- */
+
+static void begin(bool sends, int pair[2])
+{
+    ck_assert_uint_eq(sends ? zcrp_send_init(pair) : zcrp_rcv_init(pair), 1);
+}
+
+static void end(bool sends)
+{
+    ck_assert_uint_eq(sends ? zcrp_send_close() : zcrp_rcv_close(), 1);
+}
+
+static void set_discovery(const int pair[2], int discovery)
+{
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(
+            setsockopt(pair[i], IPPROTO_IP, IP_MTU_DISCOVER, &discovery, sizeof(discovery)), 0);
+}
+
+static bool has_discovery(const int pair[2], int discovery)
+{
+    for (int i = 0; i < 2; i++) {
+        int now = -1;
+        socklen_t size = sizeof(now);
+        ck_assert_int_eq(getsockopt(pair[i], IPPROTO_IP, IP_MTU_DISCOVER, &now, &size), 0);
+        if (now != discovery)
+            return false;
+    }
+    return true;
+}
+
+/* Whichever role comes first, and whichever ends first: the last one gives the sockets back as they
+ * were before the first. */
+TEST(paper__roles_share_sockets, .rows = 8, .needs = loopback_is_udp)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, _i & 1);
+    bool comes = _i & 2, goes = _i & 4;
+
+    set_discovery(sockets.sender, IP_PMTUDISC_DONT);
+    for (int round = 0; round < 2; round++) {
+        begin(comes, sockets.sender);
+        begin(!comes, sockets.sender);
+        ck_assert(has_discovery(sockets.sender, IP_PMTUDISC_PROBE));
+        end(goes);
+        ck_assert(has_discovery(sockets.sender, IP_PMTUDISC_PROBE));
+        end(!goes);
+        ck_assert(has_discovery(sockets.sender, IP_PMTUDISC_DONT));
+    }
+    loopback_close(&sockets);
+}
+
+enum { COMINGS = 30 };
+
+struct role {
+    int *pair;
+    bool sends;
+    int failures;
+};
+
+static void *come_and_go(void *context)
+{
+    struct role *role = context;
+
+    for (int i = 0; i < COMINGS; i++) {
+        begin(role->sends, role->pair);
+        role->failures += !has_discovery(role->pair, IP_PMTUDISC_PROBE);
+        end(role->sends);
+    }
+    return NULL;
+}
+
+/* One may come while the other goes. */
+TEST(paper__roles_come_and_go, .needs = loopback_is_udp)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, true);
+    struct role sender = {.pair = sockets.sender, .sends = true};
+    struct role receiver = {.pair = sockets.sender};
+    pthread_t other;
+
+    set_discovery(sockets.sender, IP_PMTUDISC_DONT);
+    ck_assert_int_eq(pthread_create(&other, NULL, come_and_go, &sender), 0);
+    come_and_go(&receiver);
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+    ck_assert_int_eq(sender.failures + receiver.failures, 0);
+    ck_assert(has_discovery(sockets.sender, IP_PMTUDISC_DONT));
     loopback_close(&sockets);
 }
 
