@@ -36,6 +36,7 @@ enum { NO_FILE = -1, FILE_REFUSED = -2 };
 
 static _Atomic int pagemap = NO_FILE; /* of this process */
 
+/* What is lacking for now is tried again with the next look. */
 static int find_pagemap(void)
 {
     int fd = atomic_load_explicit(&pagemap, memory_order_relaxed), none = NO_FILE;
@@ -43,6 +44,8 @@ static int find_pagemap(void)
     if (fd != NO_FILE)
         return fd;
     fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+        return NO_FILE;
     int found = fd >= 0 ? fd : FILE_REFUSED;
     if (atomic_compare_exchange_strong(&pagemap, &none, found))
         return found;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { PAGES = 64, WAIT_US = 1000, WAITS = 10000 };
@@ -69,6 +70,49 @@ TEST(pages_of_all_are_there__says_which_are_not)
     memory[40 * page] = memory[20 * page] = 1;
     ck_assert(pages_of_all_are_there(&seen, apart, 3, 1, &absent));
     ck_assert(pages_of_all_are_there(&seen, apart, 0, 1, &absent));
+}
+
+/* A page of a file that nobody has touched here, but that the kernel has: mincore calls it present.
+ */
+static uint8_t *untouched_page(void)
+{
+    int fd = memfd_create("zcrp-test", MFD_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+    uint8_t *at = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(at, MAP_FAILED);
+    close(fd);
+    return at;
+}
+
+/* Can this kernel be asked for more than mincore knows (Linux 6.7)? */
+static bool tells_touched_pages(void)
+{
+    page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *at = untouched_page();
+    bool is_told = !pages_are_there(at, 1);
+
+    (void)munmap(at, page);
+    pages_after_fork(); /* the tests are processes of their own */
+    return is_told;
+}
+
+/* The first look finds no descriptor left. A later one does. */
+TEST(pages_are_there__a_descriptor_is_left_again, .needs = tells_touched_pages)
+{
+    uint8_t *at = untouched_page();
+    struct rlimit before, none;
+
+    pages_after_fork(); /* as if nobody had looked */
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    ck_assert(!pages_are_there(memory, 1));
+    ck_assert(pages_are_there(at, 1));
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert(!pages_are_there(at, 1));
+    (void)munmap(at, page);
 }
 
 /* What follows what was asked about was seen, too, for a moment. */
