@@ -274,13 +274,17 @@ enum channel_verdict socket_send(struct channel *c, const struct burst *b, uint3
 
 /* ---- receiving ---- */
 
-/* A datagram carries the socket's count as it was when the datagram was queued. It wraps around. */
+/* A datagram carries the socket's count as it was when the datagram was queued. It wraps around. It
+ * is less than the channel has seen if the datagram was there before the channel. */
 static void count_drops(struct channel *c, const uint8_t *value)
 {
     uint32_t drops;
 
     memcpy(&drops, value, sizeof(drops));
-    channel_note(c, CHANNEL_DROPS, drops - c->drops_seen);
+    int32_t more = (int32_t)(drops - c->drops_seen);
+    if (more <= 0)
+        return;
+    channel_note(c, CHANNEL_DROPS, (uint64_t)more);
     c->drops_seen = drops;
 }
 

@@ -268,6 +268,21 @@ TEST(receive__drops_wrap_around)
     assert_int_equal(channel_count(&c, CHANNEL_DROPS), 5);
 }
 
+/* What was in the socket when it became a channel tells of fewer drops than the channel has seen.
+ */
+TEST(receive__drops_before_the_channel)
+{
+    plan(LANDING_OPENINGS);
+    c.drops_seen = 13;
+    arrival[0] = (struct arrival){.bytes = 1, .drops = 3};
+    arrival[1] = (struct arrival){.bytes = 1, .drops = 13};
+    arrival[2] = (struct arrival){.bytes = 1, .drops = 15};
+    will_return(__wrap_recvmmsg, 3);
+    assert_int_equal(socket_receive(&c, &l), 3);
+    assert_int_equal(channel_count(&c, CHANNEL_DROPS), 2);
+    assert_int_equal(c.drops_seen, 15);
+}
+
 /* ---- socket_receive where the kernel refuses: what is tried again, and what ends the channel. */
 
 /* What each error does to a receive of one opening, or of several. */
