@@ -48,11 +48,16 @@ bool latch_is_open(const struct latch *latch)
     return atomic_load(&latch->state) == LATCH_OPEN;
 }
 
-static bool spins_open(const struct latch *latch, instant end)
+/* Looks until what would end a sleep: the latch is open or roused, or the other word has changed.
+ */
+static bool spins_open(const struct latch *latch, instant end, const _Atomic uint32_t *other,
+                       uint32_t begun)
 {
     do {
-        if (latch_is_open(latch))
-            return true;
+        if (atomic_load(&latch->state) >= LATCH_ROUSED)
+            break;
+        if (other != NULL && atomic_load_explicit(other, memory_order_relaxed) != begun)
+            break;
         processor_relax();
     } while (clock_now() < end);
     return latch_is_open(latch);
@@ -85,7 +90,7 @@ bool latch_wait(struct latch *latch, instant deadline, duration spin, const _Ato
 {
     if (latch_is_open(latch))
         return true;
-    if (spin > 0 && spins_open(latch, instant_earlier(clock_now() + spin, deadline)))
+    if (spin > 0 && spins_open(latch, instant_earlier(clock_now() + spin, deadline), other, begun))
         return true;
     while (enter(latch))
         if (!sleep_on(latch, deadline, other, begun))

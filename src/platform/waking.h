@@ -35,6 +35,7 @@ struct latch {
 
 enum { LATCH_WAKES = 4 };
 
+/* The last two end a wait. */
 enum latch_state { LATCH_CLOSED, LATCH_SLEEPERS, LATCH_ROUSED, LATCH_OPEN };
 
 /* Closes the latch, as it has to be before first use. Nobody may wait on it or open it. */
@@ -59,9 +60,10 @@ void wakes_run(const struct wakes *wakes);
 /* Sequentially consistent, for the bell below. */
 bool latch_is_open(const struct latch *latch);
 
-/* Waits for the latch to open: looks at it for `spin` first (0: not at all), then sleeps until the
- * deadline (NEVER: no limit), or until *other is not `begun` any more, or somebody rouses it. True
- * if it is open. Signals do not end the wait. A deadline in the past only asks. */
+/* Waits for the latch to open: looks at it for `spin` first (0: not at all), then sleeps. Either
+ * ends at the deadline (NEVER: no limit), or when *other is not `begun` any more (NULL: none), or
+ * when somebody rouses it. True if it is open. Signals do not end the wait. A deadline in the past
+ * only asks. */
 bool latch_wait(struct latch *latch, instant deadline, duration spin, const _Atomic uint32_t *other,
                 uint32_t begun);
 

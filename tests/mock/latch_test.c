@@ -160,3 +160,18 @@ TEST(latch_wait__spins_no_longer_than_the_deadline)
     assert_false(latch_wait(latch, 5 * MICROSECOND, SECOND, NULL, 0));
     assert_int_equal(now / MICROSECOND, 5);
 }
+
+/* A waiter that spins hears what ends its sleep, too: that it is roused, or the other word. */
+TEST(latch_wait__spins_no_longer_than_it_is_to_wait)
+{
+    const _Atomic uint32_t others[] = {0, 1};
+
+    for (int i = 0; i < 2; i++) {
+        latch_reset(latch);
+        assert_false(i == 0 && latch_rouse(latch));
+        now = 0;
+        assert_false(latch_wait(latch, NEVER, SECOND, &others[i], 0));
+        assert_in_range(now / MICROSECOND, 1, 10);
+        assert_int_equal(sleeps, 0);
+    }
+}
