@@ -265,11 +265,13 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
     int code = process_refusal(entity->generation);
     if (code != ZCRP_OK)
         return code;
-    if (message_is_in_flight(m)) {
+    code = message_refusal(m);
+    if (code == ZCRP_ERROR_BUSY) { /* it may have arrived by now */
         entity_say_message_awaited(m);
-        if (message_is_in_flight(m))
-            return ZCRP_ERROR_BUSY;
+        code = message_refusal(m);
     }
+    if (code != ZCRP_OK)
+        return code;
     if (size > m->public.message_size || size > MESSAGE_BYTES_MAX)
         return ZCRP_ERROR_SIZE;
     if (m->pieces != NULL && (code = pieces_refusal(entity, m, size)) != ZCRP_OK)

@@ -57,8 +57,9 @@ int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong size)
     if (!m->is_wrapped)
         return reason_say(ZCRP_ERROR_ARGUMENT,
                           "message was not made by zcrp_wrap_msg or zcrp_wrap_iov");
-    if (message_is_in_flight(m))
-        return ZCRP_ERROR_BUSY;
+    int code = message_refusal(m);
+    if (code != ZCRP_OK)
+        return code;
     if ((size_t)size != size) /* a size_t may have 32 bits */
         return reason_say(ZCRP_ERROR_ARGUMENT, "size is more than a process can have");
     m->public = (struct zcrp_msg){

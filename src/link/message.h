@@ -113,6 +113,16 @@ static inline bool message_is_in_flight(const struct message *m)
     return !latch_is_open(&m->latch) && m->generation == forked_generation();
 }
 
+/* Why nobody may submit it, or change what it wraps: ZCRP_ERROR_BUSY in flight, and
+ * ZCRP_ERROR_FORKED if a parent has it in flight; else ZCRP_OK. Any thread, any time. */
+static inline int message_refusal(const struct message *m)
+{
+    if (latch_is_open(&m->latch))
+        return ZCRP_OK;
+    /* Not message_is_in_flight, which would look at the latch again: it may have opened by now. */
+    return m->generation == forked_generation() ? ZCRP_ERROR_BUSY : ZCRP_ERROR_FORKED;
+}
+
 /* zcrp_explain tells the text of ZCRP_ERROR_REFUSED from now on, because its longer text may be of
  * another connection. Returns that code. */
 int message_say_refused(void);
@@ -120,10 +130,11 @@ int message_say_refused(void);
 /* ZCRP_OK, the error it ended with, ZCRP_ERROR_BUSY, _IDLE or _FORKED; any thread, any time. */
 static inline int message_code(const struct message *m)
 {
-    if (latch_is_open(&m->latch))
-        return m->code == ZCRP_ERROR_REFUSED ? message_say_refused() : m->code;
-    /* Not message_is_in_flight, which would look at the latch again: it may have opened by now. */
-    return m->generation == forked_generation() ? ZCRP_ERROR_BUSY : ZCRP_ERROR_FORKED;
+    int code = message_refusal(m);
+
+    if (code != ZCRP_OK)
+        return code;
+    return m->code == ZCRP_ERROR_REFUSED ? message_say_refused() : m->code;
 }
 
 /* May pages of its `size` first bytes have to come? Not if it wraps nothing, or if they were there

@@ -211,11 +211,15 @@ TEST(udp__impossible_names, .needs = loopback_is_udp)
 static _Noreturn void live_as_child(struct ends *parents, struct zcrp_msg *flying)
 {
     struct zcrp_msg *m = zcrp_alloc_msg(10);
+    struct ends own = ends_open(LOOPBACK_UDP4, false, NULL);
     struct zcrp_stats stats;
 
     OR_FAIL(zcrp_submit(parents->sender, m, 10) == ZCRP_ERROR_FORKED);
     OR_FAIL(zcrp_wait_for(flying, -1) == ZCRP_ERROR_FORKED);
     OR_FAIL(zcrp_wait_any(&flying, 1, -1) == 0); /* as one that has ended */
+    OR_FAIL(zcrp_submit(own.sender, flying, 10) == ZCRP_ERROR_FORKED);
+    OR_FAIL(zcrp_submit(own.receiver, flying, 10) == ZCRP_ERROR_FORKED);
+    OR_FAIL(zcrp_rewrap_msg(flying, parents, 1) == ZCRP_ERROR_FORKED);
     OR_FAIL(zcrp_cancel(flying) == ZCRP_ERROR_FORKED);
     OR_FAIL(zcrp_error(flying) == ZCRP_ERROR_FORKED);
     OR_FAIL(zcrp_interrupt(parents->sender) == ZCRP_ERROR_FORKED);
@@ -226,7 +230,6 @@ static _Noreturn void live_as_child(struct ends *parents, struct zcrp_msg *flyin
     OR_FAIL(zcrp_close(parents->receiver) == ZCRP_OK);
     zcrp_free_msg(flying);
     zcrp_free_msg(m);
-    struct ends own = ends_open(LOOPBACK_UDP4, false, NULL);
     ends_move(&own, MESSAGE, 3);
     ends_close(&own);
     _exit(0);
@@ -235,7 +238,8 @@ static _Noreturn void live_as_child(struct ends *parents, struct zcrp_msg *flyin
 TEST(fork__leaves_the_child_usable, .needs = ends_live_in_a_child)
 {
     struct ends e = ends_open(LOOPBACK_UDP4, false, NULL);
-    struct zcrp_msg *flying = ends_filled(MESSAGE, 5), *in = ends_empty(MESSAGE);
+    struct zcrp_msg *filled = ends_filled(MESSAGE, 5), *in = ends_empty(MESSAGE);
+    struct zcrp_msg *flying = zcrp_wrap_msg(filled->buffer, MESSAGE);
     int status;
 
     ends_move(&e, MESSAGE, 1);
@@ -248,6 +252,7 @@ TEST(fork__leaves_the_child_usable, .needs = ends_live_in_a_child)
     ck_assert_int_eq(status, 0);
     ck_assert_int_eq(zcrp_submit(e.receiver, in, MESSAGE), 0);
     ends_finish(in, flying, MESSAGE, 5);
+    zcrp_free_msg(filled);
     ends_close(&e);
 }
 
