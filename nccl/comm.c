@@ -1,10 +1,15 @@
 #include "comm.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct request {
     struct comm *comm;
     struct zcrp_msg *message;
+    void *memory; /* NCCL's, where a watched receive goes when it has ended; NULL: it is not one */
+    void *aside;  /* where that lands before, */
+    size_t room;  /* with so many bytes */
 };
 
 struct comm {
@@ -16,8 +21,10 @@ struct comm {
 
 static void destroy(struct comm *c)
 {
-    for (int i = 0; i < NET_REQUESTS_MOST; i++)
+    for (int i = 0; i < NET_REQUESTS_MOST; i++) {
         zcrp_free_msg(c->request[i].message);
+        free(c->request[i].aside);
+    }
     free(c);
 }
 
@@ -63,7 +70,47 @@ static int fail(const struct comm *c, const char *what, int code)
     return plugin_result(code);
 }
 
-int comm_submit(void *comm, void *memory, size_t size, void **request)
+/* ---- watched receives ---- */
+
+static int make_room(struct request *r, size_t size)
+{
+    if (size <= r->room)
+        return ZCRP_OK;
+    free(r->aside);
+    r->aside = malloc(size);
+    r->room = r->aside != NULL ? size : 0;
+    return r->aside != NULL ? ZCRP_OK : ZCRP_ERROR_MEMORY;
+}
+
+/* A GPU reads `to` meanwhile: a flag is not there before its data. In LL's lines a word has both,
+ * and in LL128's the last word is the flag. */
+static void copy_in_order(void *to, const uint8_t *from, size_t size)
+{
+    _Atomic uint64_t *out = to;
+    size_t words = (uintptr_t)to % sizeof(uint64_t) == 0 ? size / sizeof(uint64_t) : 0;
+
+    for (size_t i = 0; i < words; i++) {
+        uint64_t word;
+        memcpy(&word, from + i * sizeof(word), sizeof(word));
+        atomic_store_explicit(&out[i], word, memory_order_release);
+    }
+    size_t done = words * sizeof(uint64_t);
+    memcpy((uint8_t *)to + done, from + done, size - done); /* nobody watches such a place */
+}
+
+/* ---- requests ---- */
+
+/* Points the message to where it is read, or lands. A zcrp code. */
+static int aim(struct request *r, void *memory, size_t size, bool is_watched)
+{
+    r->memory = is_watched && size > 0 ? memory : NULL;
+    if (r->memory == NULL)
+        return zcrp_rewrap_msg(r->message, memory, size);
+    int code = make_room(r, size);
+    return code == ZCRP_OK ? zcrp_rewrap_msg(r->message, r->aside, size) : code;
+}
+
+int comm_submit(void *comm, void *memory, size_t size, bool is_watched, void **request)
 {
     struct comm *c = comm;
 
@@ -74,7 +121,7 @@ int comm_submit(void *comm, void *memory, size_t size, void **request)
         return fail(c, "a message is larger than 1 GiB", ZCRP_ERROR_SIZE);
     int slot = __builtin_ctz(c->idle);
     struct request *r = &c->request[slot];
-    int code = zcrp_rewrap_msg(r->message, memory, size);
+    int code = aim(r, memory, size, is_watched);
     if (code == ZCRP_OK)
         code = zcrp_submit(c->half, r->message, size);
     if (code != ZCRP_OK)
@@ -96,6 +143,8 @@ int comm_test(void *request, int *is_done, int *size)
     int code = zcrp_error(r->message);
     if (code != ZCRP_OK)
         return fail(c, "a message failed", code);
+    if (r->memory != NULL)
+        copy_in_order(r->memory, r->aside, r->message->length);
     *is_done = 1;
     if (size != NULL)
         *size = (int)r->message->length;

@@ -30,6 +30,11 @@ enum {
     NET_UNKNOWN = -1,
 };
 
+/* From version 9 on this lies where the request of a receive is to go, if NCCL's kernels look at
+ * the memory itself, and do not wait until the receive has ended: with the protocols LL and LL128.
+ * The user can switch that off (NCCL_NET_OPTIONAL_RECV_COMPLETION=0). */
+#define NET_END_IS_OPTIONAL ((void *)(uintptr_t)1)
+
 enum { NET_LOG_WARN = 2, NET_LOG_INFO = 3 };
 enum { NET_LOG_OF_INIT = 1, NET_LOG_OF_NET = 16 }; /* subsystems, or-ed */
 

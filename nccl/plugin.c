@@ -111,6 +111,14 @@ static int read_keys(void)
     return plugin_result(code);
 }
 
+/* A number, as NCCL reads it. */
+static bool does_tell_watched(void)
+{
+    const char *value = secure_getenv("NCCL_NET_OPTIONAL_RECV_COMPLETION");
+
+    return value == NULL || value[0] == '\0' || strtoll(value, NULL, 0) != 0;
+}
+
 /* Until version 10 once in a process, then once for each communicator. */
 static int start(net_logger log)
 {
@@ -119,6 +127,7 @@ static int start(net_logger log)
     (void)pthread_mutex_lock(&starting);
     if (plugin.device_count == 0) {
         plugin.log = log;
+        plugin.tells_watched = does_tell_watched();
         result = read_keys();
         if (result == NET_OK)
             result = find_devices();
@@ -290,7 +299,7 @@ static int connect_v11(void *context, int device, void *handle, void **sender, v
 static int send_v9(void *sender, void *memory, size_t size, int tag, void *registration,
                    void **request)
 {
-    return comm_submit(sender, memory, size, request);
+    return comm_submit(sender, memory, size, false, request);
 }
 
 static int send_v8(void *sender, void *memory, int size, int tag, void *registration,
@@ -306,19 +315,22 @@ static int send_v10(void *sender, void *memory, size_t size, int tag, void *regi
     return send_v9(sender, memory, size, tag, registration, request);
 }
 
-/* `*request` may tell that NCCL finds the end by itself; it is told here, too. */
 static int receive_v9(void *receiver, int count, void **memory, size_t *sizes, int *tags,
                       void **registrations, void **request)
 {
-    return count == 1 ? comm_submit(receiver, memory[0], sizes[0], request) : NET_INTERNAL_ERROR;
+    bool is_watched = !plugin.tells_watched || *request == NET_END_IS_OPTIONAL;
+
+    return count == 1 ? comm_submit(receiver, memory[0], sizes[0], is_watched, request)
+                      : NET_INTERNAL_ERROR;
 }
 
+/* Any receive may be watched. */
 static int receive_v8(void *receiver, int count, void **memory, int *sizes, int *tags,
                       void **registrations, void **request)
 {
-    size_t size = count == 1 && sizes[0] >= 0 ? (size_t)sizes[0] : SIZE_MAX;
-
-    return receive_v9(receiver, count, memory, &size, tags, registrations, request);
+    return count == 1 && sizes[0] >= 0
+               ? comm_submit(receiver, memory[0], (size_t)sizes[0], true, request)
+               : NET_INTERNAL_ERROR;
 }
 
 static int receive_v10(void *receiver, int count, void **memory, size_t *sizes, int *tags,

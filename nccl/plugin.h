@@ -18,6 +18,7 @@ struct plugin {
     struct interface device[INTERFACES_MOST];
     int device_count;
     struct zcrp_keys *keys; /* NULL: nothing is encrypted */
+    bool tells_watched;     /* NCCL says which receives are watched (net.h), from version 9 on */
 };
 
 extern struct plugin plugin; /* constant from the first init on */

@@ -10,12 +10,12 @@ CODE += $(wildcard nccl/*.[ch])
 
 # A rank for two hosts, or for the two ends of zcrp-link.
 NCCL_RANK := $(PRODUCTS)/lab/nccl-rank
-$(NCCL_RANK): $(call objects,tests/nccl/rank.c tests/nccl/driver.c)
+$(NCCL_RANK): $(call objects,$(addprefix tests/nccl/,rank.c driver.c load.c watcher.c))
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ -ldl
 
 # The suite loads the plugin as NCCL does; two of its parts are tested by themselves, too.
-$(OUT)/tests/nccl-net: $(call objects,tests/nccl/*_test.c tests/nccl/driver.c tests/nccl/ranks.c \
+$(OUT)/tests/nccl-net: $(call objects,tests/nccl/*_test.c $(addprefix tests/nccl/,driver.c load.c ranks.c watcher.c) \
 		nccl/handle.c nccl/interfaces.c) $(OUT)/support.a
 	$(link_test) $(libcheck) -ldl
 nccl-net := $(OUT)/tests/nccl-net $(NCCL)
