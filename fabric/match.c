@@ -362,23 +362,39 @@ static void lose_announced(struct list *arrivals, const struct way *w)
     }
 }
 
-/* A peer that has closed in order may come again. */
+/* What failed is here: memory, descriptors, or the receive of one message. */
+static bool is_of_this_end(int code)
+{
+    return code == ZCRP_ERROR_MEMORY || code == ZCRP_ERROR_SYSTEM || code == ZCRP_ERROR_FAULT ||
+           code == ZCRP_ERROR_PEER_CANCELLED;
+}
+
+/* Does the end of the way tell that nothing comes from its peer? One that has closed in order may
+ * come again. What comes, comes on a way of the peer's: while there is one, only its own end tells.
+ */
+static bool tells_of_peer(const struct way *w)
+{
+    if (w->peer == NULL || w->code == ZCRP_ERROR_PEER_CLOSED || w->code == ZCRP_ERROR_CLOSED ||
+        w->ep->is_closing)
+        return false;
+    return !w->is_ours || (w->peer->back == NULL && !is_of_this_end(w->code));
+}
+
 void match_lose(struct way *w)
 {
     struct matching *m = &w->ep->matching;
-    bool is_lost = w->peer != NULL && w->code != ZCRP_ERROR_PEER_CLOSED &&
-                   w->code != ZCRP_ERROR_CLOSED && !w->ep->is_closing;
+    bool is_told = tells_of_peer(w);
 
+    if (is_told)
+        w->peer->lost = w->code;
     lose_announced(&m->claimed, w);
     for (int i = 0; i < 2; i++) {
         lose_announced(&m->unexpected[i], w);
         LIST_EACH(link, &m->posted[i])
         {
             struct op *op = OWNER(link, struct op, in);
-            if (is_lost && op->peer == w->peer)
-                cancel(op, w->code, error_of_code(w->code));
+            if (w->peer != NULL && op->peer == w->peer && (is_told || waits_in_vain(op)))
+                cancel(op, w->peer->lost, error_of_code(w->peer->lost));
         }
     }
-    if (is_lost)
-        w->peer->lost = w->code;
 }

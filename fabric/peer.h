@@ -17,7 +17,7 @@ struct peer {
     bool is_known;     /* it is in one: the program may name it, so it stays */
     struct way *out;   /* what this end sends on. NULL: nothing, or it has ended */
     struct way *back;  /* what the peer sends on; as above */
-    int lost;          /* a zcrp code: why; ZCRP_OK: it is not, or has a way again */
+    int lost;          /* a zcrp code: why; ZCRP_OK: it is not, or has answered or called since */
     int ways;          /* that know it, those that have ended and are not closed yet among them */
     int held;          /* messages of this peer that no receive was there for, */
     uint64_t held_bytes;

@@ -35,12 +35,13 @@ static struct way *create(struct ep *ep, bool is_ours)
 static void join_peer(struct way *w, struct peer *p)
 {
     w->peer = p;
-    p->lost = ZCRP_OK;
     p->ways++;
-    if (w->is_ours)
+    if (w->is_ours) {
         p->out = w;
-    else
+    } else {
         p->back = w;
+        p->lost = ZCRP_OK;
+    }
 }
 
 /* ---- opening ---- */
@@ -66,6 +67,19 @@ static int call(struct way *w, enum channel channel, struct link **link)
     return zcrp_send_copy(zcrp_connection_sender((*link)->connection), bytes, sizeof(bytes));
 }
 
+/* What was sent before has found its peer. */
+static void on_up(struct way *w)
+{
+    w->is_up = true;
+    if (w->is_ours)
+        w->peer->lost = ZCRP_OK;
+    LIST_EACH(link, &w->early)
+    {
+        list_remove(link);
+        op_end(OWNER(link, struct op, in), 0);
+    }
+}
+
 struct way *way_open(struct ep *ep, struct peer *p, int *error)
 {
     struct way *w = create(ep, true);
@@ -78,7 +92,8 @@ struct way *way_open(struct ep *ep, struct peer *p, int *error)
     if (code == ZCRP_OK)
         code = link_post(w->control, ANSWERS_RING, ENVELOPE_BYTES);
     if (code == ZCRP_OK) {
-        w->is_up = zcrp_connection_status(w->control->connection) == ZCRP_OK;
+        if (zcrp_connection_status(w->control->connection) == ZCRP_OK)
+            on_up(w);
         return w;
     }
     *error = error_of_code(code);
@@ -272,17 +287,6 @@ static void on_connection_ended(struct way *w, struct link *l, int code)
         return;
     if (list_is_empty(&l->in)) /* else its ring has to be drained first */
         way_end(w, code);
-}
-
-/* What was sent before has found its peer. */
-static void on_up(struct way *w)
-{
-    w->is_up = true;
-    LIST_EACH(link, &w->early)
-    {
-        list_remove(link);
-        op_end(OWNER(link, struct op, in), 0);
-    }
 }
 
 void way_on_completion(struct link *l, const struct zcrp_completion *c)

@@ -1,6 +1,8 @@
 /* Calls that are wrong are refused, and nothing else changes. */
 #include "node.h"
 
+#include <sys/resource.h>
+
 static struct pair p;
 static uint8_t bytes[SMALL];
 
@@ -82,6 +84,23 @@ TEST(wrong__claim)
 
     if (fi_trecvmsg(p.b.ep, &t, FI_CLAIM) == 0)
         ck_assert_int_gt(take(p.b.received).err, 0);
+}
+
+/* A send that fails at this end tells nothing of the peer, whose message still comes. */
+TEST(wrong__send_without_a_descriptor)
+{
+    struct rlimit limit, none;
+
+    POST(fi_trecv(p.a.ep, bytes, SMALL, NULL, p.to_b, 5, 0, bytes));
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    check_refused(fi_tsend(p.a.ep, bytes, SMALL, NULL, p.to_b, 5, NULL));
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    take_nothing(p.a.received);
+    POST(fi_tsend(p.b.ep, NULL, 0, NULL, p.to_a, 5, NULL));
+    (void)take_of(p.b.sent, NULL);
+    (void)take_of(p.a.received, bytes);
 }
 
 /* Empty messages need no memory. */
