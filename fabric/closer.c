@@ -36,6 +36,7 @@ static void close_one(struct domain *d)
     struct way *w = OWNER(d->closers.ways.next, struct way, in);
 
     list_remove(&w->in);
+    d->closers.waiting--;
     domain_leave(d);
     cancel(&w->flying);
     cancel(&w->matched);
@@ -68,7 +69,8 @@ static void *run(void *domain)
     return NULL;
 }
 
-/* Without a thread a way waits until the next one is added, or its endpoint is closed. */
+/* An idle thread is woken when the caller leaves the mutex, and takes one way. Without a thread a
+ * way waits until the next one is added, or its endpoint is closed. */
 void closer_add(struct way *w)
 {
     struct domain *d = w->ep->domain;
@@ -76,7 +78,8 @@ void closer_add(struct way *w)
 
     w->ep->closing++;
     list_add(&c->ways, &w->in);
-    if (c->idle == 0 && c->count < CLOSERS_MOST &&
+    c->waiting++;
+    if (c->waiting > c->idle && c->count < CLOSERS_MOST &&
         helper_start(&c->threads[c->count], "zcrp-fabric-end", run, d) == 0)
         c->count++;
     (void)pthread_cond_signal(&c->added);

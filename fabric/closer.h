@@ -16,11 +16,13 @@ enum { CLOSERS_MOST = 16 };
 
 /* Within the domain's mutex. */
 struct closers {
-    struct list ways;      /* that are to be closed */
+    struct list ways;      /* that are to be closed, */
+    int waiting;           /* so many */
     pthread_cond_t added;  /* one more, or it is the end */
     pthread_cond_t closed; /* one less */
     pthread_t threads[CLOSERS_MOST];
-    int count, idle;
+    int count;
+    int idle; /* threads that had nothing to close when they last looked */
     bool is_over;
 };
 

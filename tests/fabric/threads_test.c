@@ -1,10 +1,13 @@
 /* Threads that share endpoints and completion queues (FI_THREAD_SAFE). */
 #include "node.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { THREADS = 4, MESSAGES = 100, WINDOW = 4 };
@@ -200,4 +203,86 @@ TEST(threads__of_the_provider_take_no_signal, .rows = 2)
     OK(pthread_sigmask(SIG_UNBLOCK, &one, NULL));
     ck_assert_int_eq(atomic_load(&handled), 1);
     node_close(&q.a);
+}
+
+/* ---- threads that close */
+
+enum { CLOSED = 6 };
+
+/* The word of the file of the thread: its name, or as what it is listed. */
+static bool read_word(const char *thread, const char *file, const char *format, char word[32])
+{
+    char path[300];
+
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%s/%s", thread, file);
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    int count = fscanf(f, format, word);
+    (void)fclose(f);
+    return count == 1;
+}
+
+/* How many threads of the provider close connections; `must_sleep`: and have nothing to do? */
+static int closing_threads(bool must_sleep)
+{
+    DIR *all = opendir("/proc/self/task");
+    struct dirent *e;
+    char name[32], state[32];
+    int count = 0;
+
+    ck_assert_ptr_nonnull(all);
+    while ((e = readdir(all)) != NULL)
+        count += read_word(e->d_name, "comm", "%31s", name) &&
+                 strcmp(name, "zcrp-fabric-end") == 0 &&
+                 (!must_sleep ||
+                  (read_word(e->d_name, "stat", "%*d %*s %31s", state) && strcmp(state, "S") == 0));
+    (void)closedir(all);
+    return count;
+}
+
+/* Until there are so many: while a thread of the library ends, a look may miss others. */
+static void await_closing_threads(int count, bool must_sleep)
+{
+    int64_t until = now_ms() + WITHIN_S * 1000;
+
+    int found;
+
+    while ((found = closing_threads(must_sleep)) < count && now_ms() < until)
+        (void)sched_yield();
+    ck_assert_int_ge(found, count);
+}
+
+static void send_to(const struct node *from, const struct node *at)
+{
+    fi_addr_t to = node_meet(from, at);
+    uint8_t in[SMALL], out[SMALL] = {1};
+
+    POST(fi_trecv(at->ep, in, SMALL, NULL, FI_ADDR_UNSPEC, 1, 0, in));
+    POST(fi_tsend(from->ep, out, SMALL, NULL, to, 1, out));
+    (void)take_of(at->received, in);
+    (void)take_of(from->sent, out);
+}
+
+/* Each peer has a thread, also if one of an earlier close is still there. */
+TEST(threads__close_all_at_once)
+{
+    struct node host, first, many, there[CLOSED];
+
+    node_open(&host, NULL);
+    node_join(&first, &host, NULL);
+    node_join(&many, &host, NULL);
+    node_open(&there[0], NULL);
+    for (int i = 1; i < CLOSED; i++)
+        node_join(&there[i], &there[0], NULL);
+    for (int i = 0; i < CLOSED; i++)
+        send_to(&many, &there[i]);
+    send_to(&first, &there[0]);
+    node_close(&first);
+    await_closing_threads(1, true);
+    node_close(&many);
+    await_closing_threads(CLOSED, false);
+    for (int i = CLOSED - 1; i >= 0; i--)
+        node_close(&there[i]);
+    node_close(&host);
 }
