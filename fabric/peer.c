@@ -71,6 +71,8 @@ void ep_on_inserted(struct ep *ep, const struct address *a, fi_addr_t number)
 
     if (p == NULL)
         return;
+    if (!p->is_known)
+        p->lost = ZCRP_OK; /* it may be another rank's that has the address now */
     p->is_known = true;
     if (p->fi_addr == FI_ADDR_NOTAVAIL)
         p->fi_addr = number;

@@ -164,3 +164,50 @@ TEST(death__leaves_a_receive_from_anybody)
     ask_other(&r, 0);
     ranks_finish(&r);
 }
+
+/* The message's sender is known of, though no address names it. */
+static void await_message(struct rank *r, uint64_t tag)
+{
+    struct fi_msg_tagged m = {.addr = FI_ADDR_UNSPEC, .tag = tag};
+    int64_t until = now_ms() + WITHIN_S * 1000;
+    int err = FI_ENOMSG;
+
+    while (err == FI_ENOMSG && now_ms() < until) {
+        POST(fi_trecvmsg(r->node.ep, &m, FI_PEEK));
+        err = take(r->node.received).err;
+        nodes_turn();
+    }
+    ck_assert_int_eq(err, 0);
+}
+
+static void insert_again(struct rank *r, int number)
+{
+    uint8_t name[NAME_BYTES];
+    size_t size = sizeof(name);
+
+    OK(fi_av_lookup(r->node.av, r->to[number], name, &size));
+    OK(fi_av_remove(r->node.av, &r->to[number], 1, 0));
+    r->to[number] = node_insert(&r->node, name);
+}
+
+/* An address that is inserted again is another rank's, whatever is left of the dead one. */
+TEST(death__ends_with_the_address)
+{
+    const struct ranks_plan plan = {.count = 3, .is_memory = true, .part = live};
+    uint8_t in[2];
+    struct rank r;
+
+    ranks_start(&r, &plan);
+    POST(fi_trecv(r.node.ep, in, 1, NULL, r.to[2], 2, 0, in));
+    (void)take_of(r.node.received, in);
+    await_message(&r, 1);
+    ranks_sync(&r);
+    ranks_kill(&r, 1);
+    ck_assert_int_gt(send_large(&r), 0);
+    ck_assert_int_gt(receive_from_it(&r), 0);
+    insert_again(&r, 1);
+    POST(fi_trecv(r.node.ep, bytes, BYTES, NULL, r.to[1], 5, 0, bytes));
+    take_nothing(r.node.received);
+    ask_other(&r, 0);
+    ranks_finish(&r);
+}
