@@ -313,7 +313,7 @@ class message
     {
         int code = zcrp_wait_for(handle_, detail::ns(limit));
 
-        if (code == ZCRP_ERROR_TIMEOUT && zcrp_error(handle_) == ZCRP_ERROR_BUSY)
+        if (code == ZCRP_ERROR_TIMEOUT) /* no message ends with that */
             return false;
         detail::check(code);
         return true;

@@ -160,6 +160,30 @@ static void posts_ahead()
     CHECK(sender.statistics().messages == 10);
 }
 
+/* A message may end just when the time has passed. */
+static void looks_again_and_again()
+{
+    enum { MESSAGES = 10000 };
+    pair p;
+    std::vector<char> memory(1);
+    int wrong = 0;
+    std::thread sender([&] {
+        for (int i = 0; i < MESSAGES; i++)
+            p.there.send({"x", 1});
+    });
+
+    for (int i = 0; i < MESSAGES; i++) {
+        zcrp::message m{zcrp::bytes(memory)};
+        p.here.receiver().submit(m);
+        wrong += code_of([&] {
+                     while (!m.wait_for(0ns))
+                         ;
+                 }) != 0;
+    }
+    sender.join();
+    CHECK(wrong == 0);
+}
+
 static void asks_for_the_size()
 {
     pair p;
@@ -430,6 +454,7 @@ int main()
     moves_containers();
     loops();
     posts_ahead();
+    looks_again_and_again();
     asks_for_the_size();
     receives_any_size();
     takes_back();
