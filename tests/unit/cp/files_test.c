@@ -467,6 +467,64 @@ TEST(partial__of_another_copy)
     partial_close(&second);
 }
 
+/* A source has `new`, and a part file of it that a broken copy has left: that would take the name
+ * of the part which is open, and then become `new`. */
+TEST(partial_finish__by_the_name_of_a_part_that_is_open)
+{
+    struct partial file, left;
+    struct list_entry file_entry = entry_of("new"), left_entry;
+    struct stat status;
+
+    ck_assert_int_eq(partial_open(&file, top, "new"), 0);
+    ck_assert_int_eq(partial_allocate(&file, 100000, false), 0);
+    ck_assert_int_eq(partial_open(&left, top, file.own), 0);
+    left_entry = entry_of(file.own);
+    ck_assert_int_eq(partial_finish(&left, &left_entry), -1);
+    ck_assert_int_eq(errno, EBUSY);
+    partial_discard(&left);
+    partial_close(&left);
+    ck_assert_int_eq(partial_finish(&file, &file_entry), 0);
+    partial_close(&file);
+    ck_assert_int_eq(stat(path_of("inside/new"), &status), 0);
+    ck_assert_int_eq(status.st_size, 100000);
+}
+
+TEST(partial_finish__by_the_name_of_a_part_that_nobody_has_open)
+{
+    struct partial file, left;
+    struct list_entry left_entry;
+    struct stat status;
+
+    ck_assert_int_eq(partial_open(&file, top, "new"), 0);
+    partial_close(&file);
+    ck_assert_int_eq(partial_open(&left, top, file.own), 0);
+    ck_assert_int_eq(partial_allocate(&left, 7, false), 0);
+    left_entry = entry_of(file.own);
+    ck_assert_int_eq(partial_finish(&left, &left_entry), 0);
+    partial_close(&left);
+    ck_assert_int_eq(fstatat(top, file.own, &status, 0), 0);
+    ck_assert_int_eq(status.st_size, 7);
+}
+
+/* Somebody has put another file where the part file is: it stays, and gets no other name. */
+TEST(partial_finish__its_name_is_taken)
+{
+    struct partial partial;
+    struct list_entry entry = entry_of("new");
+    char own[PATH_MOST];
+
+    ck_assert_int_eq(partial_open(&partial, top, "new"), 0);
+    partial_discard(&partial);
+    (void)snprintf(own, sizeof(own), "inside/%s", partial.own);
+    write_file(own, "other");
+    ck_assert_int_eq(partial_finish(&partial, &entry), -1);
+    ck_assert_int_eq(errno, EBUSY);
+    partial_discard(&partial);
+    partial_close(&partial);
+    ck_assert_int_eq(access(path_of("inside/new"), F_OK), -1);
+    ck_assert_int_eq(access(path_of(own), F_OK), 0);
+}
+
 /* Somebody has put something else where the part file belongs. */
 TEST(partial__a_link_in_its_place)
 {

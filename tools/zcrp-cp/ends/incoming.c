@@ -235,16 +235,56 @@ int partial_settle(const struct partial *partial)
     return settle(partial->fd);
 }
 
-int partial_finish(const struct partial *partial, const struct list_entry *entry)
+/* Is it a name as name_part gives? A source may have such a file, which an earlier copy to there
+ * has left. */
+static bool is_part_name(const char *name)
+{
+    enum { HASH = 16, END = HASH + 6 };
+    size_t length = strlen(name);
+
+    return name[0] == '.' && length > END && strncmp(name + length - END, ".zcrp-", 6) == 0 &&
+           strspn(name + length - HASH, "0123456789abcdef") == HASH;
+}
+
+/* Locks what has the name that the part is to get, if it may be a part file itself: *fd, or -1 if
+ * there is nothing to lock. False: a copy holds it. */
+static bool lock_replaced(const struct partial *partial, int *fd)
+{
+    *fd = is_part_name(partial->name)
+              ? openat(partial->folder, partial->name,
+                       O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+              : -1;
+    if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return true;
+    (void)close(*fd);
+    return false;
+}
+
+static int rename_part(const struct partial *partial, const struct list_entry *entry)
 {
     if (fchmod(partial->fd, partial_mode(entry)) != 0 || partial_set_time(partial->fd, entry) != 0)
         return -1;
     return renameat(partial->folder, partial->own, partial->folder, partial->name);
 }
 
+/* A rename knows only names: what is not the open file must not get the file's name, and another
+ * copy's open part must not lose its own. */
+int partial_finish(const struct partial *partial, const struct list_entry *entry)
+{
+    int replaced;
+
+    if (!is_named(partial) || !lock_replaced(partial, &replaced)) {
+        errno = EBUSY;
+        return -1;
+    }
+    int code = rename_part(partial, entry);
+    place_close(replaced);
+    return code;
+}
+
 void partial_discard(const struct partial *partial)
 {
-    if (partial->fd >= 0)
+    if (partial->fd >= 0 && is_named(partial))
         (void)unlinkat(partial->folder, partial->own, 0);
 }
 

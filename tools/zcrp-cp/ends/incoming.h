@@ -51,10 +51,12 @@ int partial_allocate(struct partial *partial, uint64_t size, bool is_sparse);
  * The part file stays open. 0, or -1 with errno. */
 int partial_settle(const struct partial *partial);
 
-/* Gives it permissions and time, and its name. 0, or -1 with errno. Close it then in any case. */
+/* Gives it permissions and time, and its name. 0, or -1 with errno; EBUSY if something else has the
+ * part's name by now, or if the new name is that of a part which a copy has open. Close it then in
+ * any case. */
 int partial_finish(const struct partial *partial, const struct list_entry *entry);
 
-/* Removes the part file. */
+/* Removes the part file, if it still has its name. */
 void partial_discard(const struct partial *partial);
 
 /* Closes it; what is there stays for a later copy, if one can find it. errno stays, too. */
