@@ -49,4 +49,17 @@ static inline int own_threads(void)
     return own_count("/proc/self/task");
 }
 
+/* Bytes of its address space. */
+static inline size_t own_address_space(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    size_t pages = 0;
+
+    if (file == NULL || fscanf(file, "%zu", &pages) != 1)
+        pages = 0;
+    if (file != NULL)
+        fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
 #endif

@@ -554,6 +554,27 @@ TEST(target__an_empty_list)
     ck_assert_int_eq(run_target(), LINE_FAILED);
 }
 
+/* What was asked for in a pack that is answered wrongly is freed: a server would have less memory
+ * after each. The files are so large that each of them is a mapping of its own. A sanitizer keeps
+ * what was freed, and looks for the rest itself. */
+TEST(target__a_pack_that_is_not_answered_is_freed)
+{
+    enum { FILES = 4, LARGE = 256 << 20 }; /* more than malloc takes for a thread */
+    struct awaiting awaiting = {.crew = &crew, .count = 1, .come = 1};
+    struct awaited *awaited = &awaiting.ring[0];
+
+    awaited->kind = RECORD_PACK;
+    awaited->pack_count = FILES;
+    ck_assert_ptr_nonnull(awaited->pack = calloc(FILES, sizeof(*awaited->pack)));
+    size_t before = own_address_space();
+    for (int i = 1; i < FILES; i++) /* the first one was answered */
+        ck_assert_ptr_nonnull(awaited->pack[i] = calloc(1, LARGE));
+    awaiting_drop(&awaiting, 1);
+    ck_assert(IS_SANITIZED || own_address_space() < before + LARGE);
+    line_fini(&ours);
+    line_fini(&theirs);
+}
+
 /* A source that lists a directory again and again costs no more memory than one that does so once.
  */
 TEST(target__a_directory_again_and_again)

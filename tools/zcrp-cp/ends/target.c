@@ -120,6 +120,8 @@ static void clear(struct awaiting *awaiting, struct awaited *awaited)
     else
         zcrp_free_msg(awaited->message);
     free(awaited->digests);
+    for (unsigned i = 0; i < awaited->pack_count; i++)
+        free(awaited->pack[i]); /* one that was not answered */
     free(awaited->pack);
 }
 
@@ -133,7 +135,7 @@ void awaiting_drop(struct awaiting *awaiting, unsigned count)
     }
 }
 
-/* Takes back all that is posted, and waits for the crew. The files of packs are freed. */
+/* Takes back all that is posted, and waits for the crew. */
 static void fini_awaiting(struct awaiting *awaiting)
 {
     for (unsigned i = 0; i < awaiting->count; i++) {
@@ -141,8 +143,6 @@ static void fini_awaiting(struct awaiting *awaiting)
 
         if (awaited->message != NULL)
             (void)zcrp_cancel(awaited->message);
-        for (unsigned k = 0; k < awaited->pack_count; k++)
-            free(awaited->pack[k]);
     }
     awaiting->come = awaiting->count;
     awaiting_drop(awaiting, awaiting->count);

@@ -28,7 +28,7 @@ struct awaited {
     struct task touch, hash;   /* SEND: its pages, and what has landed; HASHES: what is here */
     uint8_t own[HASH_BYTES];   /* SEND: the hash of what has landed */
     uint8_t *digests;          /* HASHES: those of the leaves here; freed with the answer */
-    struct wanted **pack;      /* PACK: the files; freed with the answer */
+    struct wanted **pack;      /* PACK: the files, NULL once dealt with; freed with the answer */
     unsigned pack_count;
 };
 
