@@ -343,6 +343,42 @@ TEST(target__paths_that_lead_out, .rows = ROWS(bad_paths))
     ck_assert_int_eq(script.outcome_count, 0);
 }
 
+/* The user has named run.h5. */
+static const struct {
+    uint8_t type;
+    const char *path;
+} not_asked_for[] = {
+    {ENTRY_FILE, ".bashrc"}, {ENTRY_DIRECTORY, ".ssh"}, {ENTRY_LINK, "run.h"},
+    {ENTRY_FILE, "run.h5x"}, {ENTRY_FILE, "d/run.h5"},
+};
+
+TEST(target__names_that_were_not_asked_for, .rows = ROWS(not_asked_for))
+{
+    static char *words[] = {"h:data/run.h5"};
+
+    wishes.words = words;
+    wishes.word_count = 1;
+    ck_assert_int_eq(mkdir(path_of("inside/d"), 0700), 0);
+    say(entry_of(ENTRY_FILE, "run.h5", 1, ""));
+    say(entry_of(not_asked_for[_i].type, not_asked_for[_i].path, 0, "there"));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FAILED);
+    ck_assert_int_eq(own_count(path_of("inside")), 3); /* with . and .. */
+    ck_assert_int_eq(own_count(path_of("inside/d")), 2);
+}
+
+TEST(target__a_name_that_was_asked_for)
+{
+    static char *words[] = {"h:other", "h:data/run.h5"};
+
+    wishes.words = words;
+    wishes.word_count = 2;
+    say(entry_of(ENTRY_FILE, "run.h5", 1, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    ck_assert(is_there("inside/run.h5"));
+}
+
 /* Behind a link of the source's that leads outside. */
 static const struct {
     uint8_t type;

@@ -106,6 +106,51 @@ TEST(location_call__table, .rows = ROWS(calls))
     ck_assert_mem_eq(called.bytes, calls[_i].called, called.length);
 }
 
+/* What a far end may list. */
+static const struct {
+    const char *words[3];
+    const char *path;
+    bool is_asked_for;
+} listed[] = {
+    {{"h:run.h5"}, "run.h5", true},
+    {{"h:run.h5"}, ".bashrc", false},
+    {{"h:run.h5"}, ".ssh/authorized_keys", false},
+    {{"h:run.h5"}, "run.h", false},
+    {{"h:run.h5"}, "run.h55", false},
+    {{"h:a/run.h5"}, "a/run.h5", false},
+    {{"h::/a/b//"}, "b/c/d", true},
+    {{"h:a/b", "h:c/d"}, "d/e", true},
+    {{"h:a/b", "h:c/d"}, "c/d", false},
+    {{"h:..."}, "...", true},
+    {{"h:a~"}, "a~", true},
+    {{"h:/~a"}, "~a", true},
+    {{"h:/~a"}, "b", false},
+    {{"h::~a"}, "~a", true},
+    {{"h::~a"}, "b", false},
+    /* names that only the far end knows */
+    {{"h:"}, "any", true},
+    {{"h:~"}, "any", true},
+    {{"h:/"}, "any", true},
+    {{"h:a/."}, "any", true},
+    {{"h:a/.."}, "any/b", true},
+    {{"h:~a"}, "home", true},
+    {{"h:~a//"}, "home", true},
+    {{"h:~a/b"}, "b", true},
+    {{"h:~a/b"}, "home", false},
+    {{"h:a", "h:b/."}, "any", true},
+};
+
+TEST(location_asks_for__table, .rows = ROWS(listed))
+{
+    char *words[3];
+    int count = 0;
+
+    for (; count < 3 && listed[_i].words[count] != NULL; count++)
+        words[count] = (char *)listed[_i].words[count];
+    ck_assert_int_eq(location_asks_for(words, count, text_of(listed[_i].path)),
+                     listed[_i].is_asked_for);
+}
+
 /* A stranger's path that is as long as it can be. */
 TEST(location_call__long)
 {

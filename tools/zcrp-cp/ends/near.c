@@ -223,6 +223,8 @@ static int copy(struct near *near)
     const struct target_wishes wishes = {
         .directory = near->place.directory,
         .name = near->place.name,
+        .words = near->words,
+        .word_count = near->word_count,
         .checksum = near->options->checksum,
         .is_dry_run = near->options->is_dry_run,
         .rate = near->options->rate,

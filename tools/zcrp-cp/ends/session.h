@@ -68,11 +68,14 @@ enum line_end source_run(struct line *line, struct crew *crew, struct walk *walk
                          struct progress *progress);
 
 struct target_wishes {
-    int directory;    /* where all goes; the caller's. -1 in a dry run: there is none yet */
-    const char *name; /* replaces the first name of each path; "" or NULL: nothing does */
-    bool checksum;    /* compare files that seem to be the same */
-    bool is_dry_run;  /* change nothing */
-    uint64_t rate;    /* bits a second to ask for at most; 0: any */
+    int directory;      /* where all goes; the caller's. -1 in a dry run: there is none yet */
+    const char *name;   /* replaces the first name of each path; "" or NULL: nothing does */
+    char *const *words; /* what the user asked a far source for (location.h), with which each path
+                           begins, unless `name` replaces that; NULL: the source is the user's */
+    int word_count;
+    bool checksum;   /* compare files that seem to be the same */
+    bool is_dry_run; /* change nothing */
+    uint64_t rate;   /* bits a second to ask for at most; 0: any */
 };
 
 /* The end that gets the files. It asks for the list, decides what it wants of each file, posts the
@@ -81,8 +84,8 @@ struct target_wishes {
  * and nobody else.
  *
  * The source is not trusted: it can write nothing outside the directory (place.h), nothing before
- * it was asked, and nothing under a file's name before the file is whole. If the user has said what
- * the copy is called, nothing else in the directory changes. */
+ * it was asked, and nothing under a file's name before the file is whole. In the directory nothing
+ * changes but what the user has named: as the copy's name, or as what is to be copied. */
 enum line_end target_run(struct line *line, struct crew *crew, const struct target_wishes *wishes,
                          struct progress *progress);
 

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/complain.h"
+#include "zcrp-cp/user/location.h"
 
 enum {
     WINDOW_BYTES = 48 << 20, /* asked for and not come: more than the library's window */
@@ -249,11 +250,25 @@ static struct wanted *make_wanted(const struct list_entry *entry, uint32_t numbe
     return wanted;
 }
 
+/* A far source must not choose which names of the user's directory change: LINE_BROKEN. */
+static int refuse_name(struct text path)
+{
+    char shown[4 * NAME_MOST + 1];
+
+    (void)complain("the far end lists what was not asked for: %s",
+                   escape(shown, sizeof(shown), path));
+    return LINE_BROKEN;
+}
+
 static int add_entry(struct copy_target *target, const struct list_entry *entry)
 {
-    const char *name = target->wishes->name != NULL ? target->wishes->name : "";
-    struct wanted *wanted = make_wanted(entry, target->listed++, text_of(name));
+    const struct target_wishes *wishes = target->wishes;
+    const char *name = wishes->name != NULL ? wishes->name : "";
 
+    if (wishes->words != NULL && name[0] == '\0' &&
+        !location_asks_for(wishes->words, wishes->word_count, entry->path))
+        return refuse_name(entry->path);
+    struct wanted *wanted = make_wanted(entry, target->listed++, text_of(name));
     if (wanted == NULL)
         return ZCRP_ERROR_MEMORY;
     if (target->listed > LISTED_MOST) {

@@ -95,10 +95,16 @@ static const char *find_word(char *const *words, int count, struct text first)
     return other;
 }
 
-struct text location_call(char *const *words, int count, struct text path, char out[NAMED_ROOM])
+static struct text first_name(struct text path)
 {
     const char *slash = memchr(path.bytes, '/', path.length);
-    struct text first = {path.bytes, slash != NULL ? (size_t)(slash - path.bytes) : path.length};
+
+    return (struct text){path.bytes, slash != NULL ? (size_t)(slash - path.bytes) : path.length};
+}
+
+struct text location_call(char *const *words, int count, struct text path, char out[NAMED_ROOM])
+{
+    struct text first = first_name(path);
     const char *word = find_word(words, count, first), *between = "";
 
     if (word == NULL)
@@ -115,6 +121,28 @@ struct text location_call(char *const *words, int count, struct text path, char 
     (void)snprintf(out, NAMED_ROOM, "%.*s%s%.*s", (int)kept, word, between, (int)path.length,
                    path.bytes);
     return text_of(out);
+}
+
+/* "host:~user": at a server that is a name as any other. */
+static bool is_home_of_other(const char *word, struct text name)
+{
+    const char *colon = find_colon(word);
+
+    return colon != NULL && name.bytes == colon + 1 && name.length > 1 && name.bytes[0] == '~';
+}
+
+bool location_asks_for(char *const *words, int count, struct text path)
+{
+    struct text first = first_name(path);
+
+    for (int i = 0; i < count; i++) {
+        struct text name = location_name(words[i]);
+
+        if (name.length == 0 || is_home_of_other(words[i], name) ||
+            (name.length == first.length && memcmp(name.bytes, first.bytes, first.length) == 0))
+            return true;
+    }
+    return false;
 }
 
 bool location_is_same(const struct location *a, const struct location *b)

@@ -37,6 +37,11 @@ enum { NAMED_ROOM = 2 * PATH_MOST + HOST_ROOM };
  * is the path. The text is in `out`, or is the path. */
 struct text location_call(char *const *words, int count, struct text path, char out[NAMED_ROOM]);
 
+/* Has the user asked a far end for what `path` of its list begins with, by one of these words? By a
+ * word without a name, and by another user's home directory, "host:~user", also for whatever the
+ * far end calls it. */
+bool location_asks_for(char *const *words, int count, struct text path);
+
 /* Are both at one place, by one way? */
 bool location_is_same(const struct location *a, const struct location *b);
 
