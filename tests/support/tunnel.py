@@ -131,13 +131,15 @@ class Target:
 
 class End:
     """One zcrp-tunnel."""
+    started_by = ()
+
     def __init__(self, place):
         self.place = place
         self.lines = []
         self.process = None
 
     def launch(self, *arguments):
-        self.process = subprocess.Popen([program("zcrp-tunnel"), *arguments],
+        self.process = subprocess.Popen([*self.started_by, program("zcrp-tunnel"), *arguments],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True)
         threading.Thread(target=self.listen, args=(self.process.stdout,), daemon=True).start()

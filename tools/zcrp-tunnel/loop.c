@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/complain.h"
+#include "common/signals.h"
 
 enum { EVENTS = 256, TAKEN = 64, TAKES = 16, TICK_MS = 250, SIGNALLED = 128 };
 
@@ -110,16 +111,16 @@ static void on_signal(int number)
 static void catch_signals(void)
 {
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-    struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction action = {.sa_handler = on_signal};
     sigset_t blocked;
 
-    sigemptyset(&action.sa_mask);
+    signals_catch_ends(on_signal, 0);
+    (void)sigaction(SIGUSR1, &action, NULL);
     sigemptyset(&blocked);
     (void)pthread_sigmask(SIG_BLOCK, NULL, &loop.unblocked);
     for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {
         sigaddset(&blocked, caught[i]);
         sigdelset(&loop.unblocked, caught[i]);
-        (void)sigaction(caught[i], &action, NULL);
     }
     (void)signal(SIGPIPE, SIG_IGN);
     (void)pthread_sigmask(SIG_BLOCK, &blocked, NULL);

@@ -106,9 +106,22 @@ has_part() {
     test -n "$(find there -name ".$1.zcrp-*" -size +0)"
 }
 
+# What the parent had ignored stays so: SIGHUP by nohup, SIGINT by a shell that starts it in the background.
+rm -f there/large
+(trap '' HUP && exec "$program" --far-program "$program" --quiet --rate 200M large localhost:"$place/there") 2>said &
+running=$!
+eventually has_part large
+kill -HUP $running
+kill -INT $running
+wait $running
+status=$?
+check "a hangup and an interrupt that are ignored: $(cat said)" test $status -eq 0
+running=
+check "it goes on to the end" cmp large there/large
+
 # Interrupted by the user; then somebody writes into the part.
 rm -f there/large
-"$program" --far-program "$program" --quiet --rate 100M large localhost:"$place/there" 2>said &
+env --default-signal=INT "$program" --far-program "$program" --quiet --rate 100M large localhost:"$place/there" 2>said &
 running=$!
 eventually has_part large
 kill -INT $running

@@ -317,6 +317,18 @@ def killed_near(place):
         place.check("nothing is left", place.soon(lambda: far.counts()["connections"] == 0))
 
 
+class NearByNohup(Near):
+    started_by = ("nohup",)
+
+
+def hung_up(place):
+    """What the parent had ignored stays so."""
+    with Target.echo() as echo, Far(place, echo) as far, NearByNohup(far, echo) as near:
+        near.process.send_signal(signal.SIGHUP)
+        place.check("a tunnel whose SIGHUP is ignored goes on",
+                    echoes(near.port, b"x" * 1000) and echoes(near.port, b"x" * 1000))
+
+
 # ---- other ways in
 
 def reverse(place):
@@ -628,5 +640,5 @@ def few_descriptors(place):
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, all_addresses, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
-        command_line, paused, killed_far, killed_near, reverse, socks, socks_burst,
+        command_line, paused, killed_far, killed_near, hung_up, reverse, socks, socks_burst,
         by_shell, shell_stays, shell_is_cut_off, stdio, stdio_shared, stdio_socket, stdio_unread, few_descriptors])

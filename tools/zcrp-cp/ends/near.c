@@ -1,13 +1,13 @@
 #include "ends.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "common/signals.h"
 #include "zcrp-cp/files/place.h"
 #include "zcrp-cp/user/location.h"
 
@@ -46,16 +46,6 @@ static void on_signal(int number)
     (void)number;
     atomic_store(&was_interrupted, true);
     line_end_waits(&line, LINE_INTERRUPTED);
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-
-    sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-    (void)sigaction(SIGHUP, &action, NULL);
 }
 
 /* ---- the command line ---- */
@@ -268,7 +258,7 @@ int near_run(const struct options *options, int count, char **words)
             .is_source = near.is_source,
         };
         progress_start(&near.progress);
-        catch_signals();
+        signals_catch_ends(on_signal, 0);
         bool is_open = open_here(&near) == 0;
         if (is_open && crew_init(&near.crew, "zcrp-cp crew", CREW_THREADS) != 0)
             status = complain("cannot start threads: %s", strerror(errno)) + 1 + STATUS_BROKEN;

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "common/clock.h"
 #include "common/complain.h"
 #include "common/environment.h"
+#include "common/signals.h"
 
 enum {
     DESCRIPTORS_SPARE = 64, /* the library's, and the process's own */
@@ -276,17 +276,6 @@ static void on_signal(int number)
     (void)zcrp_listener_interrupt(server.listener);
 }
 
-/* The second time a signal ends the process at once. */
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-
-    sigemptyset(&action.sa_mask);
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-    (void)sigaction(SIGHUP, &action, NULL);
-}
-
 int server_serve(const struct options *options)
 {
     server.rules.is_read_only = options->is_read_only;
@@ -308,7 +297,7 @@ int server_serve(const struct options *options)
         fflush(stdout);
         server.log = stdout;
     }
-    catch_signals();
+    signals_catch_ends(on_signal, (int)SA_RESETHAND); /* the second one ends the process at once */
     complain_silently(); /* of a client's trouble there is a line in the log */
     int code = server_run(&server);
     if (code == ZCRP_ERROR_INTERRUPTED)
