@@ -25,11 +25,14 @@ static void check(const char *what, int code)
 
 static FILE *open_capture(const char *path)
 {
-    const uint32_t head[6] = {
-        0xa1b23c4d /* times in nanoseconds */, 2 | 4 << 16, 0, 0, 1 << 18, LINKTYPE_RAW};
+    const struct {
+        uint32_t magic; /* times are in nanoseconds */
+        uint16_t version[2];
+        uint32_t zone, accuracy, longest, link;
+    } head = {0xa1b23c4d, {2, 4}, 0, 0, 1 << 18, LINKTYPE_RAW};
     FILE *capture = fopen(path, "w");
 
-    if (capture == NULL || fwrite(head, sizeof(head), 1, capture) != 1) {
+    if (capture == NULL || fwrite(&head, sizeof(head), 1, capture) != 1) {
         perror(path);
         exit(1);
     }

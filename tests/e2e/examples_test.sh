@@ -57,7 +57,8 @@ check "the file arrives" cmp "$place/file" "$place/received"
 check "the capture" python3 -c '
 import struct, sys
 data = open(sys.argv[1], "rb").read()
-magic, link = struct.unpack_from("=I16xI", data)
+magic, major, minor, link = struct.unpack_from("=IHH12xI", data)
+assert (major, minor) == (2, 4)
 at, outward, inward = 24, 0, 0
 while at < len(data):
     length, = struct.unpack_from("=12xI", data, at)
