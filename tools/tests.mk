@@ -86,7 +86,7 @@ $(OUT)/tests/unit-top: $(unit_top) $(SUPPORT) $(OUT)/zcrp-top.a $(COMMON) $(INTE
 $(OUT)/zcrp-cp.a: $(filter-out %/main.o,$(call objects,tools/zcrp-cp/*/*.c))
 	$(archive)
 $(OUT)/tests/unit-cp: $(unit_cp) $(SUPPORT) $(OUT)/zcrp-cp.a $(COMMON) $(STATIC)
-	$(link_test) $(libcheck) $(XXHASH) -lm
+	$(link_test) $(libcheck) $(XXHASH) -lm -Wl,--wrap=zcrp_cancel,--wrap=zcrp_connection_close
 $(OUT)/zcrp-tunnel.a: $(filter-out %/main.o,$(call objects,tools/zcrp-tunnel/*.c))
 	$(archive)
 $(OUT)/tests/unit-tunnel: $(unit_tunnel) $(SUPPORT) $(OUT)/zcrp-tunnel.a $(COMMON) $(STATIC)

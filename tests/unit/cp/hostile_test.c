@@ -75,6 +75,45 @@ static void check_outside(void)
     (void)fclose(victim);
 }
 
+/* ---- a peer that is stopped ---- */
+
+/* It has begun to copy into each message: the first cancel is BUSY, in any thread, and so is the
+ * first close of our connection. */
+static const struct zcrp_connection *stopped; /* ours, once the peer is */
+static atomic_int closes;
+static _Thread_local const struct zcrp_msg *busy;
+static _Thread_local int busy_times, given_up; /* messages; of these not cancelled again */
+
+static void stop_peer(void)
+{
+    stopped = ours.connection;
+    line_end_waits(&ours, LINE_INTERRUPTED);
+}
+
+int __wrap_zcrp_cancel(struct zcrp_msg *message);
+int __real_zcrp_cancel(struct zcrp_msg *message);
+int __wrap_zcrp_connection_close(struct zcrp_connection *connection);
+int __real_zcrp_connection_close(struct zcrp_connection *connection);
+
+int __wrap_zcrp_cancel(struct zcrp_msg *message)
+{
+    if (stopped == NULL || message == busy || zcrp_error(message) != ZCRP_ERROR_BUSY) {
+        busy = message == busy ? NULL : busy;
+        return __real_zcrp_cancel(message);
+    }
+    given_up += busy != NULL;
+    busy = message;
+    busy_times++;
+    return ZCRP_ERROR_BUSY;
+}
+
+int __wrap_zcrp_connection_close(struct zcrp_connection *connection)
+{
+    if (connection != NULL && connection == stopped && atomic_fetch_add(&closes, 1) == 0)
+        return ZCRP_ERROR_BUSY;
+    return __real_zcrp_connection_close(connection);
+}
+
 /* ---- a source that says anything ---- */
 
 static struct {
@@ -86,6 +125,7 @@ static struct {
     const char *content; /* of each small file; NULL: "x" */
     bool damages;        /* hashes are never right */
     bool is_silly;       /* each answer is a LIST request */
+    bool is_stopped;     /* it is when a block is asked for, and the target's user has had enough */
     int blocks;          /* asked for, ever */
     int pending;         /* SEND since the last REPORT */
     size_t lengths[REPORT_MOST];
@@ -111,6 +151,7 @@ static void setup(void)
     memset(&theirs, 0, sizeof(theirs));
     memset(requests_of_target, 0, sizeof(requests_of_target));
     request_count = 0;
+    stopped = NULL;
     mapping_start();
     strcpy(folder, "/tmp/zcrp-hostile-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -220,6 +261,8 @@ static void answer_request(const struct record *request)
         answer_pack(request->pack.count);
     } else if (request->kind == RECORD_HASHES) {
         answer_hashes();
+    } else if (request->kind == RECORD_SEND && script.is_stopped) {
+        stop_peer();
     } else if (request->kind == RECORD_SEND) {
         size_t length = script.block_length > 0 ? script.block_length : request->part.length;
 
@@ -577,6 +620,19 @@ TEST(target__blocks_that_are_too_long)
     say(entry_of(ENTRY_FILE, "large", 1 << 20, ""));
     say_end();
     ck_assert_int_eq(run_target(), LINE_FAILED);
+}
+
+/* It may still write where a block belongs: that is unmapped only when it cannot any more. */
+TEST(target__a_source_that_is_stopped)
+{
+    script.is_stopped = true;
+    say(entry_of(ENTRY_FILE, "large", 5 << 20, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_STOPPED);
+    ck_assert_int_ge(busy_times, 1);
+    ck_assert_int_eq(given_up, 0);
+    ck_assert_ptr_null(busy);
+    ck_assert_int_eq(atomic_load(&closes), 2);
 }
 
 TEST(target__answers_of_another_kind)

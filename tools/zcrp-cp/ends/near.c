@@ -258,7 +258,7 @@ int near_run(const struct options *options, int count, char **words)
             .is_source = near.is_source,
         };
         progress_start(&near.progress);
-        signals_catch_ends(on_signal, 0);
+        signals_catch_ends(on_signal, (int)SA_RESETHAND); /* the second one ends the process */
         bool is_open = open_here(&near) == 0;
         if (is_open && crew_init(&near.crew, "zcrp-cp crew", CREW_THREADS) != 0)
             status = complain("cannot start threads: %s", strerror(errno)) + 1 + STATUS_BROKEN;

@@ -28,7 +28,7 @@ struct client {
     struct line line;
     struct crew crew;
     uint64_t moved;    /* messages and bytes, when it was last looked at */
-    int64_t active_ns; /* when that had changed */
+    int64_t active_ns; /* when that had changed, or when it was told to give way */
     atomic_bool gives_way;
     atomic_bool is_heard; /* it has said what it wants */
 };
@@ -162,8 +162,8 @@ static uint64_t moved(struct zcrp_entity *entity)
 }
 
 /* Looks at all clients. The one that has been idle for the longest time; NULL: none has for long
- * enough, or one gives way already. One that connects says at once what it wants, unless it has
- * given up while it waited in the listener. Under the lock. */
+ * enough, or one was just told to give way. One that connects says at once what it wants, unless it
+ * has given up while it waited in the listener. Under the lock. */
 static struct client *find_idle(struct server *server)
 {
     struct client *idle = NULL;
@@ -175,7 +175,10 @@ static struct client *find_idle(struct server *server)
 
         if (client == NULL)
             continue;
-        gives_way = gives_way || client->gives_way;
+        if (client->gives_way) { /* one that is stopped may take as long as it likes */
+            gives_way = gives_way || now - client->active_ns < server->idle_ns;
+            continue;
+        }
         uint64_t all = moved(client->line.sender) + moved(client->line.receiver);
         int64_t most_ns = server->idle_ns / (atomic_load(&client->is_heard) ? 1 : UNHEARD_SHARE);
         if (all != client->moved)
@@ -209,6 +212,7 @@ static void make_place(struct server *server)
 
         if (idle != NULL && poll(&calls, 1, 0) > 0) {
             idle->gives_way = true;
+            idle->active_ns = clock_now_ns();
             line_end_waits(&idle->line, LINE_INTERRUPTED);
         }
         wait_for_place(server, look_ns);

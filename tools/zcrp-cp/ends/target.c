@@ -139,12 +139,8 @@ void awaiting_drop(struct awaiting *awaiting, unsigned count)
 /* Takes back all that is posted, and waits for the crew. */
 static void fini_awaiting(struct awaiting *awaiting)
 {
-    for (unsigned i = 0; i < awaiting->count; i++) {
-        struct awaited *awaited = awaiting_at(awaiting, i);
-
-        if (awaited->message != NULL)
-            (void)zcrp_cancel(awaited->message);
-    }
+    for (unsigned i = 0; i < awaiting->count; i++)
+        line_take_back(awaiting_at(awaiting, i)->message);
     awaiting->come = awaiting->count;
     awaiting_drop(awaiting, awaiting->count);
     while (awaiting->spare_count > 0)

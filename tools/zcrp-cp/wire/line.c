@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "common/complain.h"
 
-enum { FAREWELL_S = 2, GOING_MS = 200, PIPE_ROOM = 64 << 10 };
+enum { FAREWELL_S = 2, GOING_MS = 200, PIPE_ROOM = 64 << 10, AGAIN_US = 10000 };
 
 static const int64_t tick_ns = 100000000;
 static const int64_t last_words_ns = 1000000000;
@@ -23,8 +23,15 @@ void line_init(struct line *line, struct zcrp_connection *connection)
 
 void line_fini(struct line *line)
 {
-    (void)zcrp_connection_close(line->connection);
+    while (zcrp_connection_close(line->connection) == ZCRP_ERROR_BUSY)
+        (void)usleep(AGAIN_US);
     line->connection = NULL;
+}
+
+void line_take_back(struct zcrp_msg *message)
+{
+    while (message != NULL && zcrp_cancel(message) == ZCRP_ERROR_BUSY)
+        (void)usleep(AGAIN_US);
 }
 
 void line_end_waits(struct line *line, enum line_stop why)
@@ -102,8 +109,7 @@ enum line_end line_complain(struct line *line, int code)
 /* Frees a message that may be in flight. */
 static void drop(struct zcrp_msg *message)
 {
-    if (message != NULL)
-        (void)zcrp_cancel(message);
+    line_take_back(message);
     zcrp_free_msg(message);
 }
 
@@ -211,7 +217,7 @@ static void put_back(struct outbox *outbox)
 void outbox_fini(struct outbox *outbox)
 {
     while (outbox->count > 0) {
-        (void)zcrp_cancel(outbox->ring[outbox->first].message);
+        line_take_back(outbox->ring[outbox->first].message);
         put_back(outbox);
     }
     while (outbox->spare_count > 0)

@@ -55,6 +55,11 @@ enum line_end {
 void line_init(struct line *line, struct zcrp_connection *connection);
 void line_fini(struct line *line);
 
+/* Cancels a message, if it is in flight; NULL is fine. The other end may be on this host, and be
+ * stopped while it copies to the message's memory: then this waits, as line_fini does, until it
+ * goes on or ends. Before that, nobody may have the memory for anything else. */
+void line_take_back(struct zcrp_msg *message);
+
 /* Ends waits, within a tenth of a second, now and later. Any thread and any signal handler may call
  * it. */
 void line_end_waits(struct line *line, enum line_stop why);
