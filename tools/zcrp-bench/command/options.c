@@ -255,10 +255,6 @@ static const struct argument_row rows[] = {
         "measure N connections between two processes here, all busy at once, each process with "
         "one thread; zcrp with a completion queue, tcp with epoll",
         DECIDES),
-    ARGUMENT_TRUE("duplex", 0, AT(is_duplex),
-                  "with --peers: messages go both ways at once over each connection; bytes of both "
-                  "ways are counted",
-                  DECIDES),
     ARGUMENT("repeat", 'r', NUMBER, AT(repeat), 1, 10000, "N",
              "measurements of each size and transport (5)", DECIDES),
     ARGUMENT("memory", 'm', NUMBER, AT(memory_bytes), 1, INT64_MAX, "BYTES",
@@ -369,7 +365,6 @@ static const struct rule {
     const char *without[MOST_OTHERS]; /* goes with none of these */
 } rules[] = {
     {"once", "listen", {NULL}},
-    {"duplex", "peers", {NULL}},
     {"connect", NULL, {"netns"}},
     {"mtu", "netns", {NULL}},
     {"count", NULL, {"bytes"}},
@@ -549,7 +544,6 @@ int options_parse(struct options *options, int argc, char **argv)
     options->settings.loss = (uint64_t)(options->loss * LOSS_WHOLE);
     options->settings.is_spinless = options->is_spinless;
     options->settings.has_keys = options->has_keys;
-    options->settings.is_duplex = options->is_duplex;
     options->settings.peers = options->peers;
     if (check(options) < 0)
         return -1;

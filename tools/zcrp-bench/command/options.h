@@ -55,7 +55,6 @@ struct options {
     int64_t interval_ns;   /* between two lines while a measurement is under way; 0: none */
     uint64_t bits_per_s;   /* that the sending end keeps to; 0: as fast as it goes */
     uint64_t peers;        /* connections between two processes; 0: no measurement of these */
-    bool is_duplex;        /* and messages go both ways over each */
     uint64_t repeat;       /* measurements of each size and transport */
     uint64_t memory_bytes; /* that messages cycle through */
     struct settings settings;

@@ -14,7 +14,7 @@
 #include "common/complain.h"
 #include "zcrp-bench/control/connection.h"
 
-static const char greeting[] = "zcrp-bench 12";
+static const char greeting[] = "zcrp-bench 13";
 static const char failure[] = "failed";
 
 /* A host that vanished is noticed although it says nothing. */

@@ -2,7 +2,7 @@
  * question. The connecting end asks, the listening end answers.
  *
  *      connecting end                  listening end
- *      zcrp-bench 12                   zcrp-bench 12
+ *      zcrp-bench 13                   zcrp-bench 13
  *      settings, and their numbers     settled
  *      open | back TRANSPORT           opened PORT      (once for each flow)
  *      connected PORT                  open
@@ -103,7 +103,6 @@ bool control_is_broken(const struct control *control);
     X(has_keys, 1)              /* 1: ZCRP has keys */                                             \
     X(flows, 64)                /* that a channel is made of, a thread for each: at least 1 */     \
     X(peers, 10000)             /* connections that a channel is made of; 0: it is no crowd */     \
-    X(is_duplex, 1)             /* 1: messages go both ways over each of these */                  \
     X(mapped_bytes, 1ull << 44) /* that both ends of each may map */
 
 struct settings {

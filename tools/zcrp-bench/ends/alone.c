@@ -220,9 +220,8 @@ static struct options narrow(const struct options *options, size_t size, size_t 
 {
     struct options one = *options;
     struct settings *settings = &one.settings;
-    uint64_t ways = options->is_duplex ? 2 * options->peers : options->peers;
     uint64_t bytes = options->sizes[size];
-    uint64_t slots = options_slots(options, ways * bytes, UINT64_MAX);
+    uint64_t slots = options_slots(options, options->peers * bytes, UINT64_MAX);
 
     one.transports[0] = options->transports[transport];
     one.sizes[0] = bytes;

@@ -135,7 +135,7 @@ int measurement_run(struct sending_end *end, struct contender *contender, struct
         return -1;
     }
     run->seconds = (double)(job->are_trips ? run->sender : run->receiver).watch.wall_ns / 1e9;
-    run->count = end->options->is_duplex ? 2 * job->count : job->count;
+    run->count = job->count;
     run->bytes = run->count * job->size;
     run->depth = job->depth;
     run->flows = job->ways;
@@ -159,16 +159,15 @@ static int make_job(struct sending_end *end, uint64_t size, uint64_t count, stru
 {
     const struct options *options = end->options;
     uint64_t depth = options->settings.depth;
-    uint64_t directions = options->is_duplex ? 2 : 1;
 
     *job = (struct job){.size = size, .count = count > 0 ? count : 1};
     uint64_t slots = options_slots(options, size, job->count);
     job->ways = options->settings.flows;
     if (options->peers > 0) {
         job->ways = options->peers;
-        slots = options_slots(options, directions * job->ways * size, UINT64_MAX);
+        slots = options_slots(options, job->ways * size, UINT64_MAX);
     }
-    if (memory_refit(&end->memory, directions * job->ways * slots, size) < 0)
+    if (memory_refit(&end->memory, job->ways * slots, size) < 0)
         return -1;
     job->memory = end->memory;
     job->passed = &end->passed;

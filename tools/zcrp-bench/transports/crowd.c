@@ -5,10 +5,8 @@
  *      message n by a connection that has  ----->  counts messages, whichever
  *      room: `depth` by each                       connection they come by
  *
- * With --duplex as many messages come back, at once and over the same connections. A way is one
- * direction of a connection: connection c has way c there and, with --duplex, way c + peers back.
- * Each way has `depth` slots of the job's memory. All jobs have messages of one size, so what is
- * posted for one job and not used there is for the next. */
+ * Each connection has a way there, with `depth` slots of the job's memory. All jobs have messages
+ * of one size, so what is posted for one job and not used there is for the next. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +26,7 @@ enum {
     READ = 65536, /* bytes at once, of TCP's small messages */
 };
 
-/* One direction of a connection. */
+/* The direction of a connection in which messages go. */
 struct way {
     struct zcrp_entity *entity; /* ZCRP: the half of the connection */
     struct zcrp_msg **message;  /* all, */
@@ -40,8 +38,8 @@ struct way {
 };
 
 struct crowd {
-    uint64_t peers, ways;
-    bool is_sender;           /* of the ways there */
+    uint64_t peers;
+    bool is_sender;
     bool has_begun;           /* has been prepared for its first job */
     int epoll;                /* of TCP */
     struct zcrp_queue *queue; /* of ZCRP */
@@ -65,12 +63,6 @@ struct crowd_calls {
     int (*look)(
         struct crowd *crowd); /* serves what is ready, for STREAM_PAUSE_MS at most: how many */
 };
-
-/* Does this process send on that way? Else it receives. */
-static bool sends_on(const struct crowd *crowd, uint64_t way)
-{
-    return crowd->is_sender == (way < crowd->peers);
-}
 
 static uint8_t *slot_of(const struct job *job, uint64_t way, uint64_t slot)
 {
@@ -115,11 +107,10 @@ static struct crowd *crowd_create(struct transport *transport, bool is_listening
     if (crowd == NULL)
         return NULL;
     crowd->peers = count;
-    crowd->ways = transport->settings->is_duplex != 0 ? 2 * count : count;
     crowd->is_sender = is_listening == transport->is_back;
     crowd->epoll = epoll_create1(EPOLL_CLOEXEC);
     crowd->peer_bytes = calloc(count, sizeof *crowd->peer_bytes);
-    crowd->way = calloc(crowd->ways, sizeof *crowd->way);
+    crowd->way = calloc(count, sizeof *crowd->way);
     crowd->connection = calloc(count, sizeof(struct zcrp_connection *));
     crowd->fd = calloc(count, sizeof *crowd->fd);
     record_mark();
@@ -137,38 +128,27 @@ static bool begin_message(struct crowd *crowd)
 {
     if (crowd->begun == crowd->job->count)
         return false;
-    if (crowd->is_sender)
-        job_due(crowd->job, crowd->begun);
-    crowd->begun++;
+    job_due(crowd->job, crowd->begun++);
     return true;
 }
 
 /* Bytes have come by this way. 0, or -1 with a complaint. */
 static int arrive(struct crowd *crowd, uint64_t way, uint64_t bytes)
 {
-    crowd->peer_bytes[way % crowd->peers] += (double)bytes;
+    crowd->peer_bytes[way] += (double)bytes;
     crowd->arrived_bytes += bytes;
     while (crowd->arrived_bytes >= (crowd->arrived + 1) * crowd->job->size) {
-        if (!crowd->is_sender && job_arrived(crowd->job, crowd->arrived) < 0)
+        if (job_arrived(crowd->job, crowd->arrived) < 0)
             return -1;
         crowd->arrived++;
     }
     return 0;
 }
 
-static bool is_duplex(const struct crowd *crowd)
-{
-    return crowd->ways > crowd->peers;
-}
-
 static bool is_over(const struct crowd *crowd)
 {
-    bool has_sent = crowd->ended == crowd->job->count;
-    bool has_received = crowd->arrived >= crowd->job->count;
-
-    if (is_duplex(crowd))
-        return has_sent && has_received;
-    return crowd->is_sender ? has_sent : has_received;
+    return crowd->is_sender ? crowd->ended == crowd->job->count
+                            : crowd->arrived >= crowd->job->count;
 }
 
 static int crowd_prepare(struct transport *transport, const struct job *job)
@@ -181,8 +161,7 @@ static int crowd_prepare(struct transport *transport, const struct job *job)
     return transport->kind->crowd_calls->begin(transport, job);
 }
 
-/* A job, whichever part of it is this end's. The course of a job adds messages to it, also to those
- * that go back. */
+/* A job, whichever part of it is this end's. The course of a job adds messages to it. */
 static int crowd_run(struct transport *transport, struct job *job)
 {
     const struct crowd_calls *calls = transport->kind->crowd_calls;
@@ -197,7 +176,7 @@ static int crowd_run(struct transport *transport, struct job *job)
     while (!is_over(crowd)) {
         if (known != job->count) {
             known = job->count;
-            if ((crowd->is_sender || is_duplex(crowd)) && calls->fill(crowd) < 0)
+            if (crowd->is_sender && calls->fill(crowd) < 0)
                 return -1;
         }
         int count = calls->look(crowd);
@@ -277,12 +256,10 @@ static int watch(const struct crowd *crowd, uint64_t peer, int operation)
 {
     struct epoll_event event = {.data.u64 = peer};
 
-    for (uint64_t way = peer; way < crowd->ways; way += crowd->peers) {
-        if (!sends_on(crowd, way))
-            event.events |= EPOLLIN;
-        else if (crowd->way[way].is_busy)
-            event.events |= EPOLLOUT;
-    }
+    if (!crowd->is_sender)
+        event.events |= EPOLLIN;
+    else if (crowd->way[peer].is_busy)
+        event.events |= EPOLLOUT;
     return epoll_ctl(crowd->epoll, operation, crowd->fd[peer], &event) < 0 ? tcp_failed("epoll")
                                                                            : 0;
 }
@@ -300,13 +277,13 @@ static int crowd_tcp_begin(struct transport *transport, const struct job *job)
 
 static int crowd_tcp_fill(struct crowd *crowd)
 {
-    for (uint64_t way = 0; way < crowd->ways; way++) {
+    for (uint64_t way = 0; way < crowd->peers; way++) {
         struct way *line = &crowd->way[way];
 
-        if (line->is_busy || !sends_on(crowd, way) || !begin_message(crowd))
+        if (line->is_busy || !begin_message(crowd))
             continue;
         line->is_busy = true;
-        if (watch(crowd, way % crowd->peers, EPOLL_CTL_MOD) < 0)
+        if (watch(crowd, way, EPOLL_CTL_MOD) < 0)
             return -1;
     }
     return 0;
@@ -332,16 +309,15 @@ static int send_piece(struct crowd *crowd, uint64_t way)
 
     if (!line->is_busy)
         return 0;
-    ssize_t sent =
-        send(crowd->fd[way % crowd->peers], slot_of(crowd->job, way, line->slot) + line->at,
-             most != 0 && most < left ? most : left, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t sent = send(crowd->fd[way], slot_of(crowd->job, way, line->slot) + line->at,
+                        most != 0 && most < left ? most : left, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0)
         return errno == EAGAIN ? 0 : tcp_failed("send");
     if (!advance(crowd, line, (uint64_t)sent))
         return 1;
     crowd->ended++;
     line->is_busy = begin_message(crowd);
-    return line->is_busy || watch(crowd, way % crowd->peers, EPOLL_CTL_MOD) == 0 ? 1 : -1;
+    return line->is_busy || watch(crowd, way, EPOLL_CTL_MOD) == 0 ? 1 : -1;
 }
 
 /* The same of what comes. */
@@ -350,8 +326,8 @@ static int receive_piece(struct crowd *crowd, uint64_t way)
     struct way *line = &crowd->way[way];
     bool is_small = crowd->job->size < READ;
     uint8_t *to = is_small ? crowd->small : slot_of(crowd->job, way, line->slot) + line->at;
-    ssize_t got = recv(crowd->fd[way % crowd->peers], to,
-                       is_small ? READ : crowd->job->size - line->at, MSG_DONTWAIT);
+    ssize_t got =
+        recv(crowd->fd[way], to, is_small ? READ : crowd->job->size - line->at, MSG_DONTWAIT);
 
     if (got < 0)
         return errno == EAGAIN ? 0 : tcp_failed("receive");
@@ -362,18 +338,14 @@ static int receive_piece(struct crowd *crowd, uint64_t way)
     return arrive(crowd, way, (uint64_t)got) < 0 ? -1 : 1;
 }
 
-/* One way after the other, of the peer whose socket is ready. */
+/* The peer whose socket is ready. */
 static int serve_peer(struct crowd *crowd, uint64_t peer)
 {
-    for (uint64_t way = peer; way < crowd->ways; way += crowd->peers) {
-        int more = 1;
+    int more = 1;
 
-        for (int i = 0; i < CALLS && more > 0; i++)
-            more = sends_on(crowd, way) ? send_piece(crowd, way) : receive_piece(crowd, way);
-        if (more < 0)
-            return -1;
-    }
-    return 0;
+    for (int i = 0; i < CALLS && more > 0; i++)
+        more = crowd->is_sender ? send_piece(crowd, peer) : receive_piece(crowd, peer);
+    return more < 0 ? -1 : 0;
 }
 
 static int crowd_tcp_look(struct crowd *crowd)
@@ -447,7 +419,7 @@ static struct zcrp_msg *make_message(const struct transport *transport, const st
     const struct crowd *crowd = transport->state;
 
     if (transport->settings->channel == CARRIER_MAPPED)
-        return zcrp_connection_alloc_msg(crowd->connection[way % crowd->peers], job->size);
+        return zcrp_connection_alloc_msg(crowd->connection[way], job->size);
     return zcrp_wrap_msg(slot_of(job, way, slot), job->size);
 }
 
@@ -456,10 +428,10 @@ static int begin_half(const struct transport *transport, const struct job *job, 
 {
     const struct crowd *crowd = transport->state;
     struct way *half = &crowd->way[way];
-    struct zcrp_connection *connection = crowd->connection[way % crowd->peers];
+    struct zcrp_connection *connection = crowd->connection[way];
 
-    half->entity = sends_on(crowd, way) ? zcrp_connection_sender(connection)
-                                        : zcrp_connection_receiver(connection);
+    half->entity = crowd->is_sender ? zcrp_connection_sender(connection)
+                                    : zcrp_connection_receiver(connection);
     half->message = calloc(job->depth, sizeof(struct zcrp_msg *));
     half->idle = calloc(job->depth, sizeof(struct zcrp_msg *));
     int added = half->message != NULL && half->idle != NULL
@@ -472,7 +444,7 @@ static int begin_half(const struct transport *transport, const struct job *job, 
         int code = message != NULL ? ZCRP_OK : ZCRP_ERROR_MEMORY;
 
         half->message[half->message_count++] = message;
-        if (sends_on(crowd, way))
+        if (crowd->is_sender)
             half->idle[half->idle_count++] = message;
         else if (code == ZCRP_OK)
             code = zcrp_submit(half->entity, message, job->size);
@@ -489,7 +461,7 @@ static int crowd_zcrp_begin(struct transport *transport, const struct job *job)
 
     if (code != ZCRP_OK)
         return zcrp_failed("a queue", code);
-    for (uint64_t way = 0; way < crowd->ways; way++)
+    for (uint64_t way = 0; way < crowd->peers; way++)
         if (begin_half(transport, job, way) < 0)
             return -1;
     return 0;
@@ -501,7 +473,7 @@ static int crowd_zcrp_fill(struct crowd *crowd)
 
     while (has_begun) {
         has_begun = false;
-        for (uint64_t way = 0; way < crowd->ways; way++) {
+        for (uint64_t way = 0; way < crowd->peers; way++) {
             struct way *half = &crowd->way[way];
 
             if (half->idle_count == 0 || !begin_message(crowd))
@@ -519,13 +491,12 @@ static int crowd_zcrp_fill(struct crowd *crowd)
 static int on_end(struct crowd *crowd, struct way *half, const struct zcrp_completion *c)
 {
     uint64_t way = (uint64_t)(half - crowd->way);
-    bool is_outward = sends_on(crowd, way);
     int code = c->code;
 
-    if (code == ZCRP_OK && !is_outward && arrive(crowd, way, c->message->length) < 0)
+    if (code == ZCRP_OK && !crowd->is_sender && arrive(crowd, way, c->message->length) < 0)
         return -1;
-    crowd->ended += is_outward;
-    if (is_outward && !begin_message(crowd))
+    crowd->ended += crowd->is_sender;
+    if (crowd->is_sender && !begin_message(crowd))
         half->idle[half->idle_count++] = c->message;
     else if (code == ZCRP_OK)
         code = zcrp_submit(half->entity, c->message, crowd->job->size);
@@ -549,7 +520,7 @@ static void crowd_zcrp_count(struct transport *transport, struct counts *counts)
 {
     const struct crowd *crowd = transport->state;
 
-    for (uint64_t way = 0; way < crowd->ways; way++) {
+    for (uint64_t way = 0; way < crowd->peers; way++) {
         struct zcrp_stats stats = {0};
 
         zcrp_stats(crowd->way[way].entity, &stats);
@@ -571,7 +542,7 @@ static void crowd_zcrp_close(struct transport *transport)
     (void)zcrp_listener_close(crowd->listener);
     for (uint64_t i = 0; i < crowd->peers; i++)
         (void)zcrp_connection_close(crowd->connection[i]);
-    for (uint64_t way = 0; way < crowd->ways; way++) {
+    for (uint64_t way = 0; way < crowd->peers; way++) {
         struct way *half = &crowd->way[way];
 
         for (uint64_t i = 0; i < half->message_count; i++)
