@@ -617,6 +617,45 @@ def test_close_that_ends_with_its_loop():
     assert handle not in _door._open and handle not in _door._left
 
 
+@awaited
+async def test_signal_ends_a_cancelled_close():
+    """That waits for a peer, which is stopped amid a copy to the buffer: it stays held."""
+    one, other = await meet(zcrp.Options(linger=60))
+    room = bytearray(4)
+    posted, sent = one.receive_into(room), one.send(bytes(10))
+
+    class Signalled(Exception):
+        pass
+
+    class Stopped:
+        looks = 0
+
+        def door_post_cancel(self, post, has_cancelled):
+            self.looks += 1
+            if self.looks == 3:
+                raise Signalled
+            return _door.BUSY
+
+        def __getattr__(self, name):
+            return getattr(zcrp._zcrp.lib, name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_door, "lib", Stopped())
+        closing = asyncio.ensure_future(one.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.wait([closing])
+        assert isinstance(closing.exception(), Signalled)
+    with pytest.raises(BufferError):
+        room.append(1)
+    assert posted.cancel() and sent.cancel()
+    del closing  # its traceback
+    gc.collect()
+    room.append(1)
+    assert await one.close() in (True, False)
+    await other.close()
+
+
 def test_exit_with_messages_in_flight():
     run_program("""
         import asyncio, zcrp, zcrp.asyncio

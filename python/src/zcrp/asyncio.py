@@ -429,9 +429,11 @@ class Connection:
             posted.exception()  # whoever closes need not ask each of them
 
     def _end_all(self) -> None:
+        """Those that have ended say how. A signal's exception may have left others in flight (Handle.take_back)."""
         for posted in list(self._waiting.values()):
-            posted._end()
-            posted.exception()
+            if lib.door_post_is_over(posted._post):
+                posted._end()
+                posted.exception()
 
     async def __aenter__(self) -> Connection:
         return self
