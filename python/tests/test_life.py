@@ -11,6 +11,7 @@ import pytest
 
 import zcrp
 from zcrp import _door
+from zcrp._buffers import writable
 from conftest import HOST, IMPATIENT, LONG, in_thread, meet, run_program
 
 
@@ -145,6 +146,70 @@ def test_posts_of_two_threads(pair, monkeypatch):
         room.append(1)
     assert posted.cancel()
     room.append(1)
+
+
+def test_all_is_taken_back_before_it_is_submitted(pair, monkeypatch):
+    """By another thread, between the moment when a buffer is held, and that when it is in flight: it stays held."""
+    one, _ = pair
+    submit = _door._submit_one
+
+    def submit_later(*arguments):
+        one._handle.take_all_back()
+        return submit(*arguments)
+
+    monkeypatch.setattr(_door, "_submit_one", submit_later)
+    room = bytearray(100)
+    posted = one.post_receive(room)
+    with pytest.raises(BufferError):
+        room.append(1)
+    assert posted.cancel()
+    room.append(1)
+
+
+def test_batch_is_taken_back_before_it_is_submitted(pair, monkeypatch):
+    one, _ = pair
+
+    class Lib:
+        def door_submit(self, *arguments):
+            one._handle.take_all_back()
+            return zcrp._zcrp.lib.door_submit(*arguments)
+
+        def __getattr__(self, name):
+            return getattr(zcrp._zcrp.lib, name)
+
+    rooms = [bytearray(100), bytearray(100)]
+    with monkeypatch.context() as patch:
+        patch.setattr(_door, "lib", Lib())
+        posted = one.post_receive_batch(rooms)
+    for room in rooms:
+        with pytest.raises(BufferError):
+            room.append(1)
+    assert posted.cancel()
+    for room in rooms:
+        room.append(1)
+
+
+def test_all_is_taken_back_while_it_is_submitted(pair, monkeypatch):
+    """Behind the look that found nothing in flight: what was submitted since is cancelled, too."""
+    one, _ = pair
+    handle, room = one._handle, bytearray(100)
+    post, export = _door.new_post(1), writable(room)
+    submits = [lambda: zcrp._zcrp.lib.door_submit_one(handle.door, _door.RECEIVER, post, 1, *export)]
+
+    class Lib:
+        def door_post_cancel(self, *arguments):
+            code = zcrp._zcrp.lib.door_post_cancel(*arguments)
+            assert not submits or submits.pop()() == _door.OK
+            return code
+
+        def __getattr__(self, name):
+            return getattr(zcrp._zcrp.lib, name)
+
+    handle.held[_door.RECEIVER][1] = (post, export)
+    with monkeypatch.context() as patch:
+        patch.setattr(_door, "lib", Lib())
+        handle.take_all_back()
+    assert not submits and not handle.held[_door.RECEIVER] and _door._is_over(post)
 
 
 def test_dropped(pair):

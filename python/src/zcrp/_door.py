@@ -156,6 +156,7 @@ class Handle:
                                [size for _, size in parts])
         if code != OK:
             self.refuse(half, number, exports, code)
+        self.hold_again(half, number, post, exports)
         self.posted[half].append(number)
         return number, post
 
@@ -172,6 +173,8 @@ class Handle:
             code = self.submit_pieces(half, post, number, export)
         if code != OK:
             self.refuse(half, number, (export,), code)
+        if number not in self.held[half]:
+            self.hold_again(half, number, post, export)
         self.posted[half].append(number)
         return number, post
 
@@ -181,6 +184,11 @@ class Handle:
         told = self.told
         if told is not None:
             told[number] = owner
+
+    def hold_again(self, half: int, number: int, post: Any, exports: Any) -> None:
+        """They are submitted. Another thread may have released them just before, as not in flight."""
+        if number not in self.held[half] and not _is_over(post):
+            self.held[half][number] = (post, exports)
 
     def submit_pieces(self, half: int, post: Any, number: int, pieces: Pieces) -> int:
         code: int = lib.door_submit_pieces(self.door, half, post, number, pieces.vector, pieces.count)
@@ -277,9 +285,13 @@ class Handle:
         return bool(has_cancelled[0])
 
     def take_all_back(self) -> None:
+        """Also what another thread submits meanwhile. What it submits later, it holds again."""
         for half in (RECEIVER, SENDER):
-            for number, (post, _) in list(self.held[half].items()):
+            for number, (post, exports) in list(self.held[half].items()):
                 self.take_back(half, number, post)
+                while not _is_over(post):
+                    self.held[half][number] = (post, exports)
+                    self.take_back(half, number, post)
 
     # ---- closing
 
