@@ -135,3 +135,13 @@ TEST(post__of_the_same_memory)
     ck_assert_mem_eq(rig.buffer[1] + SIZE, zeros, RIG_BUFFER - SIZE);
     ck_assert_mem_eq(rig.buffer[2], zeros, RIG_BUFFER);
 }
+
+/* More holes between numbers than there is room for: the lowest go, and are counted. */
+TEST(ack__forgets_intervals)
+{
+    enum { INTERVALS = 8, MORE = 3 };
+    for (uint32_t i = 0; i < INTERVALS + MORE; i++)
+        receiver_rig_land_unit(receiver_rig_unit(3 * i, i, 0));
+    ck_assert_uint_eq(receiver_counters(rig.r)->units, INTERVALS + MORE);
+    ck_assert_uint_eq(receiver_counters(rig.r)->forgotten, MORE);
+}

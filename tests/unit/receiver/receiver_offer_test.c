@@ -112,6 +112,25 @@ TEST(ask__not_when_it_is_known)
     ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
 }
 
+/* For each message anew, once the one before was offered. */
+TEST(ask__eight_times_for_each_message)
+{
+    start();
+    for (int i = 0; i < 7; i++) {
+        rig.now = receiver_deadline(rig.r);
+        receiver_expire(rig.r, rig.now);
+        receiver_rig_expect("request, offers");
+    }
+    receiver_rig_land_offer(0, 128);
+    receiver_rig_post(128);
+    receiver_rig_expect("request 0*1=128, offers");
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 1});
+    for (int i = 0; i < 7; i++) {
+        receiver_rig_wait(20 * MILLISECOND << (i > 0 ? i - 1 : 0));
+        receiver_rig_expect("request 0*1=128, offers");
+    }
+}
+
 /* All that is posted is known to the sender, but the next message is not known here. */
 TEST(ask__beside_messages_that_are_posted)
 {

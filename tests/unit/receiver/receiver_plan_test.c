@@ -108,3 +108,41 @@ TEST(plan__openings_come_back_one_by_one)
     arrive(2 * STEADY);
     ck_assert_uint_eq(planned(), PLENTY);
 }
+
+/* ---- what waits for this side ---- */
+
+TEST(awaits_more__also_if_an_answer_is_asked_for)
+{
+    ck_assert(!receiver_awaits_more(rig.r));
+    struct unit_trailer asks = receiver_rig_unit(0, 0, 0);
+    asks.flags |= FLAG_ANSWER;
+    receiver_rig_land_unit(asks);
+    ck_assert(receiver_awaits_more(rig.r));
+    receiver_rig_land_unit(receiver_rig_last(1, 0, RIG_DATA, RIG_DATA));
+    ck_assert(!receiver_awaits_more(rig.r));
+}
+
+/* What is foretold has no buffer. */
+TEST(awaits_more__not_without_a_buffer)
+{
+    struct unit_trailer t = receiver_rig_last(0, 0, 0, RIG_DATA);
+    t.flags |= FLAG_HAS_NEXT;
+    t.next_step = RIG_MESSAGES / 2;
+    t.next_length = RIG_DATA;
+    receiver_rig_land_unit(t);
+    ck_assert(!receiver_awaits_more(rig.r));
+    ck_assert_uint_eq(receiver_expected(rig.r), 0);
+}
+
+/* A single byte is something. */
+TEST(awaits_more__of_a_byte)
+{
+    struct unit_trailer t = receiver_rig_last(0, 0, 0, RIG_BUFFER - 1);
+    t.flags = FLAG_HAS_NEXT;
+    t.next_unit = 1;
+    t.next_length = 1;
+    t.length = RIG_BUFFER - RIG_BUFFER % GRAIN - GRAIN;
+    receiver_rig_land_unit(t);
+    ck_assert_uint_eq(receiver_expected(rig.r), GRAIN);
+    ck_assert(receiver_awaits_more(rig.r));
+}

@@ -311,14 +311,16 @@ TEST(strangers__change_nothing)
     ck_assert_uint_ge(receiver_counters(rig.r)->drop_session, 3 * 62);
 }
 
-/* A hello of another version is answered with ten bytes, by who has no sender. */
-TEST(version__is_told)
+/* A hello of another version, of ten bytes or more, is answered with ten, by who has no sender. */
+TEST(version__is_told, .rows = 2)
 {
-    uint8_t datagram[24] = {[14] = 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x15};
+    uint8_t datagrams[] = {[14] = 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x15};
+    uint8_t *datagram = _i == 0 ? datagrams : datagrams + 14;
+    uint32_t size = _i == 0 ? sizeof datagrams : VERSION_ANSWER_BYTES;
     struct pairing echoed;
     struct burst burst;
     uint8_t version;
-    receiver_rig_put(datagram, sizeof datagram);
+    receiver_rig_put(datagram, size);
     receiver_rig_land();
     ck_assert(receiver_take(rig.r, rig.now, &burst));
     ck_assert(version_answer_decode(burst.control, burst.bytes, &echoed, &version));
@@ -327,7 +329,7 @@ TEST(version__is_told)
     ck_assert_uint_eq(echoed.tag, 0x05060708);
     receiver_rig_expect_silence();
     start();
-    receiver_rig_put(datagram, sizeof datagram);
+    receiver_rig_put(datagram, size);
     receiver_rig_land();
     receiver_rig_expect_silence();
 }
@@ -473,4 +475,106 @@ TEST(close__unbound_is_over_at_once)
     receiver_rig_expect_end(OUTCOME_CLOSED);
     ck_assert(receiver_is_closed(rig.r));
     receiver_rig_expect_silence();
+}
+
+/* The sender is there, and has not heard of the close: it is told again, and what it sent is not
+ * acknowledged. It is waited for as long as at first. */
+TEST(close__a_unit_comes_late)
+{
+    enum { BEFORE = 5, SAID = 8 };
+    start();
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect("close +");
+    for (int i = 1; i < BEFORE; i++) {
+        receiver_rig_wait((20 * MILLISECOND) << (i - 1));
+        receiver_rig_expect("close +");
+    }
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_unposted, 1);
+    for (int i = 0; i < SAID; i++) {
+        receiver_rig_expect("close +");
+        receiver_rig_expect_silence();
+        receiver_rig_wait((20 * MILLISECOND) << i);
+    }
+    ck_assert(receiver_is_closed(rig.r));
+}
+
+/* It is closed: then nothing is said any more. */
+TEST(close__a_unit_comes_too_late)
+{
+    start();
+    struct pairing pairing = rig.pairing;
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect("close +");
+    receiver_rig_hello((struct hello){.pairing = pairing, .is_closing = true});
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    receiver_rig_expect_silence();
+    ck_assert_int_eq(receiver_deadline(rig.r), NEVER);
+}
+
+/* What was to be requested is not. */
+TEST(close__before_a_request)
+{
+    start();
+    receiver_rig_post(64);
+    receiver_call(rig.r);
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect("close +");
+    receiver_rig_expect_silence();
+}
+
+TEST(close__twice)
+{
+    start();
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect("close +");
+    rig.now += 5 * MILLISECOND;
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect_silence();
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
+    receiver_close(rig.r, rig.now);
+    ck_assert(receiver_is_confirmed(rig.r));
+    receiver_rig_expect_silence();
+}
+
+/* Silence begins with what is posted first. */
+TEST(silence__begins_with_a_post)
+{
+    receiver_rig_bind("request");
+    rig.now += 100 * SECOND;
+    receiver_rig_post(128);
+    receiver_expire(rig.r, rig.now);
+    rig.now += SECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect_no_event();
+    rig.now += 8 * SECOND;
+    receiver_rig_post(128);
+    rig.now += SECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect_end(OUTCOME_SILENT);
+    receiver_rig_expect_end(OUTCOME_SILENT);
+}
+
+/* ---- the end of a connection ---- */
+
+static const struct {
+    bool has_units, is_offered;
+    enum outcome sender_ended, ends;
+} beside[] = {
+    {false, false, OUTCOME_PEER_CLOSED, OUTCOME_PEER_CLOSED},
+    {true, false, OUTCOME_PEER_CLOSED, OUTCOME_CUT_OFF},
+    {false, true, OUTCOME_PEER_CLOSED, OUTCOME_CUT_OFF},
+    {true, true, OUTCOME_PEER_CLOSED, OUTCOME_CUT_OFF},
+    {false, false, OUTCOME_SILENT, OUTCOME_SILENT},
+    {true, true, OUTCOME_SILENT, OUTCOME_SILENT},
+};
+
+TEST(end_beside__one_that_closes_has_told_this_side_before, .rows = ROWS(beside))
+{
+    start_staying();
+    if (beside[_i].has_units)
+        receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    if (beside[_i].is_offered)
+        receiver_rig_land_offer(2, 100);
+    ck_assert_int_eq(receiver_end_beside(rig.r, beside[_i].sender_ended), beside[_i].ends);
 }

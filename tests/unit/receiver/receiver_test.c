@@ -75,6 +75,51 @@ TEST(unit__that_can_be_moved_beside_what_cannot)
     ck_assert_uint_eq(receiver_counters(rig.r)->moved, 2);
 }
 
+/* What lies where it belongs is written already: nobody is asked whether it may be. */
+static bool is_nowhere(const void *at, size_t bytes)
+{
+    (void)at;
+    (void)bytes;
+    return false;
+}
+
+TEST(unit__in_its_place_is_not_asked_about)
+{
+    start();
+    rig.landing.is_writable = is_nowhere;
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
+    receiver_rig_land_unit(receiver_rig_last(1, 0, RIG_DATA, 10));
+    receiver_rig_expect_message(0, RIG_DATA + 10);
+}
+
+/* The path carries more than before: a larger unit covers some of what is there, more than once. */
+TEST(unit__that_covers_what_is_there_in_part)
+{
+    receiver_rig_start(1, 8 * RIG_DATA);
+    receiver_rig_land_unit(receiver_rig_unit(0, 0, RIG_DATA));
+    receiver_rig_land_unit(receiver_rig_unit(1, 0, 3 * RIG_DATA));
+    struct unit_trailer large = receiver_rig_last(2, 0, 0, 5 * RIG_DATA + 10);
+    receiver_rig_land_unit(large);
+    receiver_rig_expect_message(0, 5 * RIG_DATA + 10);
+    ck_assert_uint_eq(receiver_counters(rig.r)->bytes, 5 * RIG_DATA + 10);
+    rig.now += MILLISECOND;
+    receiver_rig_expect("+ 0 3");
+}
+
+/* A unit that foretells nothing: the message is taken to go on. */
+TEST(unit__that_foretells_nothing)
+{
+    start();
+    struct unit_trailer t = receiver_rig_unit(0, 0, 0);
+    t.flags = 0;
+    t.next_unit = 0;
+    t.next_length = 0;
+    receiver_rig_land_unit(t);
+    receiver_rig_land_unit(receiver_rig_last(1, 0, RIG_DATA, RIG_DATA));
+    receiver_rig_expect_message(0, 2 * RIG_DATA);
+    ck_assert_uint_eq(receiver_counters(rig.r)->in_place, 2);
+}
+
 TEST(unit__beyond_the_buffer_is_not_acknowledged)
 {
     start();
@@ -377,6 +422,22 @@ TEST(request__when_the_user_waits)
     receiver_rig_expect_silence();
 }
 
+/* Not by one who shows what is posted, nor by one that closes. */
+TEST(request__not_when_the_user_waits, .rows = 2)
+{
+    announce_few();
+    if (_i == 0)
+        (void)receiver_set_credit(rig.r, true);
+    for (int i = 0; i < 8; i++)
+        receiver_rig_post(128);
+    if (_i == 1)
+        receiver_close(rig.r, rig.now);
+    (void)receiver_on_wait(rig.r);
+    if (_i == 1)
+        receiver_rig_expect("close +");
+    receiver_rig_expect_silence();
+}
+
 /* The sender knows of one, then of two: the third waits for 15 others, but not long. */
 TEST(request__in_a_row)
 {
@@ -428,6 +489,8 @@ TEST(request__with_an_arrival)
     arrive(0);
     receiver_rig_expect_silence();
     rig.now += 10 * MILLISECOND;
+    receiver_rig_land(); /* nothing: that is no arrival */
+    receiver_rig_expect_silence();
     arrive(1);
     receiver_rig_expect("request 16*1=256");
 }
@@ -670,4 +733,19 @@ TEST(cancel__gives_its_event_after_the_plan)
     receiver_rig_expect_no_event();
     receiver_rig_landed();
     receiver_rig_expect_end(OUTCOME_CANCELLED);
+}
+
+/* ---- posts ---- */
+
+TEST(post__refused, .rows = 2)
+{
+    uint64_t number;
+    uint32_t fit = _i == 0 ? RIG_MESSAGES : 3;
+    for (uint32_t i = 0; i < fit; i++)
+        receiver_rig_post(10);
+    if (_i == 1)
+        receiver_close(rig.r, rig.now);
+    for (int i = 0; i < 2; i++)
+        ck_assert(!receiver_post(rig.r, rig.now, NULL, rig.buffer[0], 10, &number));
+    ck_assert_uint_eq(receiver_counters(rig.r)->table_full, _i == 0 ? 2 : 0);
 }

@@ -1,4 +1,5 @@
 /* Behind the end of a message nothing stays that was not accepted there. */
+#include "core/adt/intervals.h"
 #include "receiver_rig.h"
 
 #include "../../support/suite.h"
@@ -117,4 +118,44 @@ TEST(wipe__behind_the_last_unit_of_a_burst)
         receiver_rig_put(junk, sizeof junk);
     receiver_rig_land();
     ck_assert_uint_ge(expect_clean(0, RIG_DATA), RIG_DATA);
+}
+
+/* Each message that the channel was pointed at, but for one among them that is over. */
+TEST(wipe__several_where_one_was_spoilt)
+{
+    memset(rig.buffer[2], OWN, RIG_BUFFER);
+    receiver_rig_post(SIZE);
+    struct unit_trailer t = receiver_rig_last(0, 1, 0, RIG_DATA);
+    t.flags |= FLAG_HAS_NEXT;
+    t.next_step = -1;
+    t.next_length = RIG_DATA;
+    receiver_rig_land_unit(t);
+    receiver_rig_expect_message(1, RIG_DATA);
+    receiver_plan(rig.r, &rig.landing, 1, 16);
+    ck_assert_uint_eq(receiver_planned(rig.r).first, 0);
+    ck_assert_uint_eq(receiver_planned(rig.r).last, 3);
+    memset(rig.buffer[0], 0xEE, RIG_DATA);
+    memset(rig.buffer[2], 0xEE, RIG_DATA);
+    rig.landing.is_spoilt = true;
+    receiver_rig_landed();
+    rig.landing.is_spoilt = false;
+    receiver_rig_land_unit(receiver_rig_last(1, 0, 0, 10));
+    ck_assert_uint_ge(expect_clean(0, 10), RIG_DATA - 10);
+    receiver_rig_land_unit(receiver_rig_last(2, 2, 0, 20));
+    ck_assert_uint_ge(expect_clean(2, 20), RIG_DATA - 20);
+}
+
+/* A peer that contradicts itself while something below the end is missing, too. */
+TEST(wipe__what_came_behind_the_end_above_a_gap)
+{
+    struct unit_trailer t = receiver_rig_unit(0, 0, 0);
+    t.next_unit = 4 * RIG_DATA / GRAIN;
+    receiver_rig_land_unit(t);
+    t = receiver_rig_unit(1, 0, 4 * RIG_DATA);
+    t.next_unit = 2 * RIG_DATA / GRAIN;
+    t.next_length = 10;
+    receiver_rig_land_unit(t);
+    receiver_rig_land_unit(receiver_rig_last(2, 0, 2 * RIG_DATA, 10));
+    receiver_rig_land_unit(receiver_rig_unit(3, 0, RIG_DATA));
+    ck_assert_uint_ge(expect_clean(0, 2 * RIG_DATA + 10), RIG_DATA);
 }
