@@ -47,10 +47,14 @@ static void write_bytes(struct handshake *h, enum handshake_level level, size_t 
 static uint32_t deliver(struct handshake *from, struct handshake *to, int lose)
 {
     uint32_t heard = 0;
-    size_t size;
-    while ((size = handshake_take(from, now, datagram)) > 0)
+    for (;;) {
+        bool has_datagram = handshake_has_datagram(from);
+        size_t size = handshake_take(from, now, datagram);
+        ck_assert_int_eq(has_datagram, size > 0);
+        if (size == 0)
+            return heard;
         heard += --lose < 0 && handshake_hear(to, now, datagram, size);
-    return heard;
+    }
 }
 
 static void expect(struct handshake *h, enum handshake_level level, size_t count)
@@ -113,6 +117,7 @@ TEST(handshake_take__hello_first)
         expire(&client);
     }
     give_cookie();
+    ck_assert(!handshake_has_datagram(&client));
     ck_assert_uint_eq(handshake_take(&client, now, datagram), 0);
 }
 
@@ -126,6 +131,7 @@ TEST(handshake_on_cookie__of_this_question)
     give_cookie();
     answer.pairing.tag = TAG;
     ck_assert(!handshake_on_cookie(&client, now, &answer)); /* one is enough */
+    ck_assert_uint_eq(client.dropped, 3);
 }
 
 /* Without it the other side would forget who asks. */
@@ -282,6 +288,40 @@ TEST(handshake_refuse__is_believed_at_once_if_proven)
     ck_assert_uint_eq(deliver(&server, &client, 0), 1);
     ck_assert_int_eq(client.phase, HANDSHAKE_REFUSED);
     ck_assert_uint_eq(deliver(&client, &server, 0), 0);
+    ck_assert_int_eq(handshake_deadline(&client), NEVER);
+}
+
+/* Whoever goes on is told again, and nothing of it is read. */
+TEST(handshake_refuse__whenever_it_is_heard)
+{
+    give_cookie();
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 40);
+    handshake_refuse(&server);
+    for (int i = 0; i < 3; i++) {
+        size_t size = handshake_take(&server, now, datagram);
+        ck_assert_uint_eq(size, TRAILER_BYTES);
+        ck_assert(!handshake_has_datagram(&server));
+        ck_assert_uint_eq(deliver(&client, &server, 0), 1);
+        expect(&server, HANDSHAKE_LEVEL_FIRST, 0);
+        expire(&client);
+    }
+}
+
+/* Who waits for nothing else waits for that. */
+TEST(handshake_refuse__unproven_counts_later_beside_nothing, .rows = 2)
+{
+    give_cookie();
+    if (_i == 1)
+        handshake_end(&client);
+    handshake_refuse(&server);
+    ck_assert_uint_eq(deliver(&server, &client, 0), 1);
+    instant first = handshake_deadline(&client);
+    ck_assert_int_gt(first, now);
+    while (client.phase != HANDSHAKE_REFUSED && now < 10 * SECOND)
+        expire(&client);
+    ck_assert_int_eq(client.phase, HANDSHAKE_REFUSED);
+    ck_assert(_i == 1 || now == first);
+    ck_assert_int_eq(handshake_deadline(&client), NEVER);
 }
 
 /* Anybody who reads the path may have said it. */
@@ -322,4 +362,109 @@ TEST(handshake_decode__malformed, .rows = ROWS(wrong))
     datagram[wrong[_i].at] = wrong[_i].value;
     memmove(datagram + 1, datagram, TRAILER_BYTES); /* with a byte of content */
     ck_assert_int_ne(handshake_decode(datagram, TRAILER_BYTES + 1, &read, &bytes), VERDICT_OK);
+}
+
+/* ---- streams ---- */
+
+/* Bytes [first, last) of a stream. */
+static bool write_part(struct handshake *h, enum handshake_level level, size_t first, size_t last)
+{
+    static uint8_t bytes[HANDSHAKE_ROOM + 1];
+    for (size_t i = first; i < last; i++)
+        bytes[i] = (uint8_t)(i * 7 + (size_t)level);
+    return handshake_write(h, now, level, bytes + first, last - first);
+}
+
+TEST(handshake_write__no_more_than_there_is_room_for)
+{
+    give_cookie();
+    ck_assert(write_part(&client, HANDSHAKE_LEVEL_FIRST, 0, HANDSHAKE_ROOM));
+    ck_assert(!write_part(&client, HANDSHAKE_LEVEL_FIRST, HANDSHAKE_ROOM, HANDSHAKE_ROOM + 1));
+    ck_assert_uint_eq(deliver(&client, &server, 0), HANDSHAKE_PIECES);
+    expect(&server, HANDSHAKE_LEVEL_FIRST, HANDSHAKE_ROOM);
+}
+
+/* A piece that was sent grows, also where it begins. */
+TEST(handshake_write__goes_on_in_a_piece)
+{
+    static const size_t ends[] = {10, 11, 1000, 1030, 2048, 2050, 5000};
+    size_t at = 0;
+    give_cookie();
+    for (int i = 0; i < ROWS(ends); i++) {
+        ck_assert(write_part(&client, HANDSHAKE_LEVEL_FIRST, at, ends[i]));
+        ck_assert_uint_gt(deliver(&client, &server, 0), 0);
+        handshake_check(&server);
+        at = ends[i];
+    }
+    expect(&server, HANDSHAKE_LEVEL_FIRST, at);
+}
+
+/* There is no key (any more): then nothing leaves. */
+TEST(handshake_take__without_a_key)
+{
+    give_cookie();
+    use_keys();
+    keys[0].forgotten = 1;
+    write_bytes(&client, HANDSHAKE_LEVEL_SECOND, 10);
+    ck_assert_uint_eq(handshake_take(&client, now, datagram), 0);
+}
+
+/* ---- what is heard ---- */
+
+/* The server says so much, in the clear. */
+static bool hear_from_server(struct handshake_datagram d)
+{
+    d.flags ^= HANDSHAKE_ANSWERS;
+    handshake_encode(datagram, &d);
+    bool is_heard = handshake_hear(&client, now, datagram, TRAILER_BYTES);
+    handshake_check(&client);
+    return is_heard;
+}
+
+/* In the clear, too, each datagram has to name this handshake, and to come from its other side. */
+TEST(handshake_hear__of_another_handshake)
+{
+    const struct handshake_datagram right = {.tag = TAG, .nonce = NONCE};
+    ck_assert(!hear_from_server(right)); /* the client has no cookie */
+    give_cookie();
+    ck_assert(hear_from_server(right));
+    for (int i = 0; i < 3; i++) {
+        struct handshake_datagram d = right;
+        d.tag += i == 0;
+        d.nonce += i == 1;
+        d.flags = i == 2 ? HANDSHAKE_ANSWERS : 0;
+        ck_assert(!hear_from_server(d));
+        ck_assert_uint_eq(client.dropped, (uint64_t)i + 2);
+    }
+}
+
+/* How long the client waits from its next repeat on. */
+static duration interval(void)
+{
+    expire(&client);
+    return handshake_deadline(&client) - now;
+}
+
+/* What the other side has is news once; what it cannot have is none. Without news repeats become
+ * rarer. */
+TEST(handshake_hear__news_of_what_is_there)
+{
+    struct handshake_datagram d = {.tag = TAG, .nonce = NONCE};
+    give_cookie();
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 3000);
+    ck_assert_int_eq(interval(), 100 * MILLISECOND);
+    ck_assert(hear_from_server(d)); /* nothing */
+    ck_assert_int_eq(interval(), 200 * MILLISECOND);
+    d.have[0] = 1024;
+    ck_assert(hear_from_server(d));
+    ck_assert_int_eq(interval(), 100 * MILLISECOND);
+    ck_assert(hear_from_server(d)); /* the same again */
+    ck_assert_int_eq(interval(), 200 * MILLISECOND);
+    d.have[0] = 3001;
+    ck_assert(hear_from_server(d));
+    d.have[0] = 0;
+    d.have[1] = 1;
+    ck_assert(hear_from_server(d));
+    ck_assert_int_eq(interval(), 400 * MILLISECOND);
+    ck_assert_uint_eq(deliver(&client, &server, 0), 2); /* from 1024 on */
 }
