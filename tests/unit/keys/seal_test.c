@@ -84,15 +84,18 @@ TEST(keyring_seal__scattered)
     uint8_t out[DATA];
     write_units(0);
     burst_scatter(&burst);
+    uint8_t apart[] = {0, message[DATA + 10], 0}; /* beside the others in memory */
     burst.iov[2] = (struct iovec){message + DATA, 10};
-    burst.iov[3] = (struct iovec){message + DATA + 10, 1};
+    burst.iov[3] = (struct iovec){apart + 1, 1};
     burst.iov[4] = (struct iovec){message + DATA + 11, DATA - 11};
     burst.iov[5] = (struct iovec){burst.trailer[1], TRAILER_BYTES};
     burst.iov[6] = (struct iovec){message + 2 * DATA, DATA};
     burst.iov[7] = (struct iovec){burst.trailer[2], TRAILER_BYTES};
     burst.first[2] = 6;
     burst.first[3] = 8;
+    message[DATA + 10] ^= 0xFF;
     ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    message[DATA + 10] ^= 0xFF;
     ck_assert(burst.is_flat && !burst.is_scattered);
     for (uint32_t i = 0; i < UNITS; i++) {
         ck_assert_ptr_eq(burst.iov[2 * i].iov_base, staging + i * burst.segment);
@@ -302,22 +305,26 @@ TEST(keyring_verify__each_bit_counts, .rows = 2)
         ck_assert_int_ne(keyring_verify(&pair.receiver, sealed, bytes, out, &stray), SEALED_GOOD);
 }
 
-/* The body of a probe may fill the largest datagram. */
-TEST(keyring_seal__probe)
+/* The body of a probe may fill the largest datagram; it may be a byte. */
+TEST(keyring_seal__probe, .rows = 2)
 {
     static uint8_t padding[9000], out[65536];
-    struct path_probe probe = {.pairing = pair.sender.pairing, .bytes = 9032}, read;
-    size_t size, plain;
+    size_t size, plain, body = _i == 0 ? sizeof padding : 1;
+    uint32_t bytes = (uint32_t)body + TRAILER_BYTES;
+    struct path_probe probe = {.pairing = pair.sender.pairing, .bytes = bytes}, read;
+    for (size_t i = 0; i < body; i++)
+        padding[i] = (uint8_t)(i * 5 + 3);
     path_probe_encode(burst.control, &probe);
     burst_set_control(&burst, TRAILER_BYTES);
-    burst.iov[0] = (struct iovec){padding, sizeof padding};
-    burst.segment = burst.bytes = 9032;
+    burst.iov[0] = (struct iovec){padding, body};
+    burst.segment = burst.bytes = bytes;
     ck_assert(keyring_seal(&pair.sender, &burst, staging));
     const uint8_t *sealed = datagram(0, &size);
-    ck_assert_uint_eq(size, 9032 + SEAL_CONTROL_BYTES);
+    ck_assert_uint_eq(size, bytes + SEAL_CONTROL_BYTES);
     ck_assert_uint_eq(burst.iov[1].iov_len, TRAILER_BYTES);
     ck_assert_int_eq(keyring_open_control(&pair.receiver, sealed, size, out, &plain), SEALED_GOOD);
-    ck_assert_uint_eq(plain, 9032);
+    ck_assert_uint_eq(plain, bytes);
+    ck_assert_mem_eq(out, padding, body);
     ck_assert_int_eq(path_probe_decode(out + plain - TRAILER_BYTES, plain, &read), VERDICT_OK);
 }
 
@@ -372,4 +379,159 @@ TEST(opener_open__forgets_what_fell_out)
         ck_assert(take(n));
     for (uint64_t n = 0; n < 3 * SEAL_WINDOW - 1; n += 97)
         ck_assert_int_eq(take(n), n % 2 == 1 && n >= 2 * SEAL_WINDOW - 1 && n < 2 * SEAL_WINDOW);
+}
+
+/* Numbers come in any order, however far the window has moved. */
+TEST(opener_open__late_ones, .rows = 2)
+{
+    struct fake_keys keys = {.secret = 3};
+    opener = (struct opener){.cipher = &fake_cipher, .keys = &keys, .epoch_bits = 30};
+    for (uint64_t n = 0; n < 3 * SEAL_WINDOW; n += 2) {
+        ck_assert(take(n + 1));
+        ck_assert(take(n));
+    }
+    uint64_t next = (_i == 0 ? 4 : 9) * SEAL_WINDOW; /* all that is in the window is new */
+    ck_assert(take(next));
+    for (uint64_t n = next - SEAL_WINDOW + 1; n < next; n++)
+        ck_assert(take(n));
+    for (uint64_t n = next - SEAL_WINDOW; n <= next; n += 31)
+        ck_assert(!take(n));
+}
+
+/* Of the epoch before the newest, and of the next, but no other. */
+TEST(opener_admits__epochs)
+{
+    enum { BITS = 4, EPOCH = 1 << BITS };
+    struct fake_keys keys = {.secret = 3};
+    opener = (struct opener){.cipher = &fake_cipher, .keys = &keys, .epoch_bits = BITS};
+    ck_assert(opener_admits(&opener, 2 * EPOCH - 1));
+    ck_assert(!opener_admits(&opener, 2 * EPOCH));
+    ck_assert(take(EPOCH - 1)); /* the last of its epoch */
+    ck_assert(opener_admits(&opener, 2 * EPOCH - 1));
+    ck_assert(!opener_admits(&opener, 2 * EPOCH));
+    ck_assert_uint_eq(keys.forgotten, 0);
+    ck_assert(take(EPOCH));
+    ck_assert(opener_admits(&opener, 0));
+    ck_assert(opener_admits(&opener, 3 * EPOCH - 1));
+    ck_assert(take(2 * EPOCH));
+    ck_assert(!opener_admits(&opener, EPOCH - 2));
+    ck_assert(opener_admits(&opener, EPOCH + 1));
+    ck_assert_uint_eq(keys.forgotten, 1); /* the epoch before is of use yet */
+}
+
+/* ---- keys of epochs ---- */
+
+enum { BITS = 4 };
+
+static uint64_t reached; /* the epoch whose keys were made last; 0: none */
+
+static void note_reach(void *keys, uint64_t epoch)
+{
+    (void)keys;
+    reached = epoch;
+}
+
+static const struct cipher reaching = {fake_seal, fake_open, fake_forget, note_reach};
+
+/* Keys are forgotten with the first number that needs others, whether numbers follow on each other
+ * or are left out. */
+TEST(sealer_seal__forgets_the_epochs_before, .rows = 3)
+{
+    static const uint32_t steps[] = {UNITS, UNITS + 2, 3 << BITS};
+    for (uint32_t n = 0; n < 20 << BITS; n += steps[_i]) {
+        write_units(n);
+        ck_assert(keyring_seal(&pair.sender, &burst, staging));
+        ck_assert_uint_eq(pair.keys[0].forgotten, (n + UNITS - 1) >> BITS);
+    }
+}
+
+TEST(sealer_seal__forgets_the_epochs_before_of_control)
+{
+    for (uint32_t n = 0; n < 3 << BITS; n++) {
+        write_hello(n);
+        ck_assert(keyring_seal(&pair.sender, &burst, staging));
+        ck_assert_uint_eq(pair.keys[2].forgotten, n >> BITS);
+    }
+}
+
+/* Up to the last number of an epoch, and then further. */
+TEST(sealer_skip__forgets_the_epochs_before)
+{
+    struct sealer *s = &pair.sender.units_out;
+    write_units((1 << BITS) - UNITS);
+    ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    ck_assert_uint_eq(pair.keys[0].forgotten, 0);
+    sealer_skip(s, (1 << BITS) + 1);
+    ck_assert_uint_eq(pair.keys[0].forgotten, 1);
+    sealer_skip(s, 2 << BITS);
+    write_units(2 << BITS);
+    ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    ck_assert_uint_eq(pair.keys[0].forgotten, 2);
+}
+
+/* However far the next number is, the keys are made for it, and once. */
+TEST(sealer_skip__makes_keys)
+{
+    struct sealer *s = &pair.sender.units_out;
+    struct opener *o = &pair.receiver.units_in;
+    s->cipher = o->cipher = &reaching;
+    reached = 0;
+    sealer_skip(s, (1 << BITS) - 1);
+    opener_skip(o, (1 << BITS) - 1);
+    ck_assert_uint_eq(reached, 0); /* it is the same epoch */
+    ck_assert_uint_eq(s->next, (1 << BITS) - 1);
+    sealer_skip(s, 5);
+    ck_assert_uint_eq(s->next, (1 << BITS) - 1);
+    sealer_skip(s, 7 << BITS);
+    ck_assert_uint_eq(reached, 7);
+    ck_assert_uint_eq(s->next, 7 << BITS);
+    ck_assert_uint_eq(pair.keys[0].forgotten, 7);
+    reached = 0;
+    opener_skip(o, 7 << BITS); /* the newest is of epoch 6 */
+    ck_assert_uint_eq(reached, 6);
+    ck_assert_uint_eq(pair.keys[1].forgotten, 5);
+}
+
+/* ---- whose it is ---- */
+
+/* Either of the two numbers says that it is another's, before a key is tried. */
+TEST(keyring_open_control__of_another_pairing)
+{
+    uint8_t out[CONTROL_BYTES];
+    size_t size, plain;
+    write_hello(3);
+    ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    uint8_t *sealed = (uint8_t *)datagram(0, &size);
+    for (size_t bit = 0; bit < 64; bit++) {
+        uint8_t *at = sealed + size - TAIL_BYTES + bit / 8;
+        *at ^= (uint8_t)(1 << bit % 8);
+        ck_assert_int_eq(keyring_open_control(&pair.receiver, sealed, size, out, &plain),
+                         SEALED_FOREIGN);
+        *at ^= (uint8_t)(1 << bit % 8);
+    }
+    ck_assert_uint_eq(pair.receiver.control_in.forged, 0);
+    struct pairing pairing = pair.receiver.pairing;
+    memset(sealed + size - TAIL_BYTES, 0, 8);
+    pair.receiver.pairing = (struct pairing){0, 0}; /* there are no keys yet */
+    ck_assert_int_eq(keyring_open_control(&pair.receiver, sealed, size, out, &plain),
+                     SEALED_FOREIGN);
+    pair.receiver.pairing = pairing;
+}
+
+/* A unit without data has a tag, and no more. */
+TEST(keyring_verify__an_empty_unit)
+{
+    uint8_t out[DATA];
+    struct sealed_stray stray;
+    size_t size;
+    write_units(0);
+    burst.datagrams = 1;
+    burst.bytes = burst.segment = TRAILER_BYTES;
+    burst.iov[0] = (struct iovec){message, 0};
+    ck_assert(keyring_seal(&pair.sender, &burst, staging));
+    const uint8_t *sealed = datagram(0, &size);
+    ck_assert_uint_eq(size, TRAILER_BYTES + SEAL_UNIT_BYTES);
+    ck_assert_int_eq(keyring_verify(&pair.receiver, sealed, size, out, &stray), SEALED_GOOD);
+    ck_assert_int_eq(keyring_verify(&pair.receiver, sealed + 1, size - 1, out, &stray),
+                     SEALED_SHORT);
 }
