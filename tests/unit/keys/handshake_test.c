@@ -267,8 +267,10 @@ TEST(handshake_hear__each_bit_counts)
     for (size_t bit = 0; bit < 8 * size; bit++) {
         datagram[bit / 8] ^= (uint8_t)(1 << bit % 8);
         bool is_level = bit == 8 * (size - 2); /* then it is of the first, which nobody seals */
-        if (!is_level)
+        if (!is_level) {
             ck_assert(!handshake_hear(&server, now, datagram, size));
+            ck_assert_uint_eq(server.dropped, 1);
+        }
         server.dropped = server.second_in.forged = server.second_in.replayed = 0;
         if (!is_level)
             ck_assert_mem_eq(&server, &before, sizeof before);

@@ -78,7 +78,7 @@ TEST(keyring_seal__units_come_back)
     }
 }
 
-/* The middle unit lies in three pieces: they are joined where it is sealed. */
+/* The middle unit lies in three pieces, and the last in two: they are joined where it is sealed. */
 TEST(keyring_seal__scattered)
 {
     uint8_t out[DATA];
@@ -89,13 +89,18 @@ TEST(keyring_seal__scattered)
     burst.iov[3] = (struct iovec){apart + 1, 1};
     burst.iov[4] = (struct iovec){message + DATA + 11, DATA - 11};
     burst.iov[5] = (struct iovec){burst.trailer[1], TRAILER_BYTES};
-    burst.iov[6] = (struct iovec){message + 2 * DATA, DATA};
-    burst.iov[7] = (struct iovec){burst.trailer[2], TRAILER_BYTES};
+    uint8_t rest[DATA - 7];
+    memcpy(rest, message + 2 * DATA + 7, sizeof rest);
+    burst.iov[6] = (struct iovec){message + 2 * DATA, 7};
+    burst.iov[7] = (struct iovec){rest, sizeof rest};
+    burst.iov[8] = (struct iovec){burst.trailer[2], TRAILER_BYTES};
     burst.first[2] = 6;
-    burst.first[3] = 8;
+    burst.first[3] = 9;
     message[DATA + 10] ^= 0xFF;
+    message[2 * DATA + 8] ^= 0xFF;
     ck_assert(keyring_seal(&pair.sender, &burst, staging));
     message[DATA + 10] ^= 0xFF;
+    message[2 * DATA + 8] ^= 0xFF;
     ck_assert(burst.is_flat && !burst.is_scattered);
     for (uint32_t i = 0; i < UNITS; i++) {
         ck_assert_ptr_eq(burst.iov[2 * i].iov_base, staging + i * burst.segment);

@@ -21,6 +21,7 @@ static uint8_t buffer[UNITS * DATA], data[UNITS * DATA];
 static uint8_t staging[SEAL_STAGING];
 static uint8_t wire[64 * SEALED];
 static uint32_t bytes;
+static instant now;
 
 static void set_up(void)
 {
@@ -43,6 +44,7 @@ static void set_up(void)
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (uint8_t)(i * 7 + i / 64);
     bytes = 0;
+    now = SECOND;
     ck_assert(receiver_post(r, SECOND, buffer, buffer, sizeof buffer, &number));
 }
 
@@ -54,27 +56,45 @@ static void tear_down(void)
 
 FIXTURE(set_up, tear_down)
 
-/* All units of the message, sealed one behind the other. */
-static void seal_all(void)
+static struct unit_trailer trailer_of(uint32_t i)
 {
-    static struct burst burst;
-    burst = (struct burst){.datagrams = UNITS,
-                           .segment = DATA + TRAILER_BYTES,
-                           .bytes = UNITS * (DATA + TRAILER_BYTES)};
-    for (uint32_t i = 0; i < UNITS; i++) {
-        bool is_last = i + 1 == UNITS;
-        struct unit_trailer t = {.unit = i * (DATA / GRAIN),
+    bool is_last = i + 1 == UNITS;
+    return (struct unit_trailer){.unit = i * (DATA / GRAIN),
                                  .seq = i,
                                  .next_unit = is_last ? 0 : (i + 1) * (DATA / GRAIN),
                                  .length = DATA,
                                  .next_length = is_last ? 0 : DATA,
                                  .pairing = keys.sender.pairing,
                                  .flags = is_last ? FLAG_IS_LAST : FLAG_HAS_NEXT};
+}
+
+static void write_unit(uint8_t *out, uint32_t i)
+{
+    struct unit_trailer t = trailer_of(i);
+    memcpy(out, data + (size_t)i * DATA, DATA);
+    unit_trailer_encode(out + DATA, &t);
+}
+
+/* All units of this message, sealed one behind the other. */
+static void seal_message(uint32_t message)
+{
+    static struct burst burst;
+    burst = (struct burst){.datagrams = UNITS,
+                           .segment = DATA + TRAILER_BYTES,
+                           .bytes = UNITS * (DATA + TRAILER_BYTES)};
+    for (uint32_t i = 0; i < UNITS; i++) {
+        struct unit_trailer t = trailer_of(i);
+        t.message = message;
         unit_trailer_encode(burst.trailer[i], &t);
         burst.iov[2 * i] = (struct iovec){data + (size_t)i * DATA, DATA};
         burst.iov[2 * i + 1] = (struct iovec){burst.trailer[i], TRAILER_BYTES};
     }
     ck_assert(keyring_seal(&keys.sender, &burst, staging));
+}
+
+static void seal_all(void)
+{
+    seal_message(0);
 }
 
 /* Units [first, last) come next; returns where the first of them is. */
@@ -86,13 +106,21 @@ static uint8_t *add(uint32_t first, uint32_t last)
     return at;
 }
 
-static void land(void)
+/* All that was put together belongs to the pairing, but for these bytes. */
+static void land_but(uint32_t foreign)
 {
     receiver_plan(r, &landing, 1, 128);
     scatter(&landing, wire, bytes, SEALED);
-    receiver_landed(r, SECOND, &landing);
+    struct receiver_arrivals arrivals = receiver_landed(r, now, &landing);
+    ck_assert_uint_eq(arrivals.bytes, bytes - foreign);
+    ck_assert_uint_eq(arrivals.openings, bytes > foreign);
     receiver_check(r);
     bytes = 0;
+}
+
+static void land(void)
+{
+    land_but(0);
 }
 
 static void expect_whole(uint64_t units)
@@ -132,9 +160,10 @@ TEST(receiver_landed__a_forged_unit_in_a_row)
     add(0, 4);
     add(4, 5)[7] ^= 1;
     add(4, UNITS);
-    land();
+    land_but(SEALED);
     expect_whole(UNITS);
     ck_assert_uint_eq(keys.receiver.units_in.forged, 1);
+    ck_assert_uint_eq(receiver_counters(r)->forged, 1);
 }
 
 /* It claims to be for what the row has just brought, under a number that was not there yet. */
@@ -144,7 +173,7 @@ TEST(receiver_landed__a_forged_unit_over_a_row)
     add(0, 4);
     wire_put_u32(add(1, 2) + SEALED - TRAILER_BYTES + SEQ_AT, 100);
     add(4, UNITS);
-    land();
+    land_but(SEALED);
     expect_whole(UNITS);
     ck_assert_uint_eq(keys.receiver.units_in.forged, 1);
 }
@@ -155,9 +184,10 @@ TEST(receiver_landed__a_sealed_row_again)
     add(0, 5);
     add(0, 5);
     add(2, UNITS);
-    land();
+    land_but(8 * SEALED);
     expect_whole(UNITS);
     ck_assert_uint_eq(keys.receiver.units_in.replayed, 8);
+    ck_assert_uint_eq(receiver_counters(r)->replayed, 8);
 }
 
 /* ---- in steps ---- */
@@ -184,6 +214,7 @@ TEST(receiver_look__a_row_is_one_step)
     ck_assert_uint_eq(receiver_landed(r, SECOND, &landing).openings, 1);
     receiver_check(r);
     expect_whole(UNITS);
+    ck_assert_uint_eq(receiver_counters(r)->drop_duplicate, 0);
 }
 
 /* The user takes the message back while its units are opened: its memory stays until they have
@@ -238,13 +269,13 @@ TEST(receiver_landed__a_hello_before_there_are_keys)
     landing.mail = &mail;
     keys.receiver.pairing = (struct pairing){0, 0};
     add_hello();
-    land();
+    land_but(bytes);
     ck_assert_uint_eq(landing_mail_next(&mail, &at, &posted), TRAILER_BYTES);
     ck_assert_mem_eq(posted, wire, TRAILER_BYTES);
     keys.receiver.pairing = pairing;
     mail.bytes = 0;
     add_hello();
-    land();
+    land_but(bytes);
     ck_assert_uint_eq(mail.bytes, 0);
     ck_assert_uint_eq(receiver_counters(r)->drop_short, 1);
     ck_assert_uint_eq(receiver_counters(r)->hellos, 0);
@@ -289,7 +320,7 @@ static bool hear_control(const struct burst *plain)
     memcpy(wire, burst.iov[1].iov_base, burst.bytes);
     receiver_plan(r, &landing, 1, 128);
     scatter(&landing, wire, (uint32_t)burst.bytes, (uint32_t)burst.bytes);
-    return receiver_landed(r, SECOND, &landing).openings > 0;
+    return receiver_landed(r, now, &landing).openings > 0;
 }
 
 /* It says that the sender is there, and its number counts: no more. */
@@ -304,6 +335,26 @@ TEST(receiver_landed__challenge_answer)
     memset(burst.control, 0, 8); /* an answer to nothing */
     ck_assert(!hear_control(&burst));
     ck_assert_uint_eq(receiver_counters(r)->drop_malformed, 1);
+    ck_assert_uint_eq(receiver_counters(r)->drop_session, 0);
+}
+
+/* So the sender is not silent. */
+TEST(receiver_landed__challenge_answer_is_a_sign_of_life)
+{
+    static struct burst burst;
+    struct event event;
+    const struct challenge_answer answer = {.pairing = keys.sender.pairing, .challenge = 5};
+    seal_all();
+    add(0, 1);
+    land();
+    now += 90 * SECOND;
+    burst_set_control(&burst,
+                      challenge_answer_encode(burst.control, sizeof burst.control, &answer));
+    ck_assert(hear_control(&burst));
+    now += 90 * SECOND;
+    for (int i = 0; i < 3; i++)
+        receiver_expire(r, now + i * 200 * MILLISECOND);
+    ck_assert(!receiver_event(r, &event));
 }
 
 /* The sender is told at once, at its new address, what has arrived and what is posted. */
@@ -325,4 +376,128 @@ TEST(receiver_on_moved__says_what_is_due)
     }
     ck_assert(has_ack);
     ck_assert(has_request);
+}
+
+/* The sender has been told of a close, and moves: nothing is requested of it. */
+TEST(receiver_on_moved__while_it_closes)
+{
+    static struct burst burst;
+    seal_all();
+    add(0, 3);
+    land();
+    receiver_close(r, now);
+    receiver_on_moved(r, now);
+    while (receiver_take(r, now, &burst))
+        ck_assert_int_ne(datagram_type(burst.control[burst.bytes - 1]), DATAGRAM_REQUEST);
+}
+
+/* ---- what else a landing of sealed units holds ---- */
+
+/* A message in small pieces: each unit is opened beside it, one behind the other, and moved. */
+TEST(receiver_landed__sealed_units_in_pieces)
+{
+    enum { PIECE = 50 };
+    struct iovec piece[2 * UNITS * DATA / PIECE];
+    struct event event;
+    uint32_t count = 0;
+    uint64_t number;
+    for (size_t at = 0; at < sizeof buffer; at += PIECE)
+        piece[count++] = (struct iovec){buffer + at, sizeof buffer - at < PIECE ? sizeof buffer - at
+                                                                                : (size_t)PIECE};
+    struct pieces *table = pieces_init(malloc(pieces_room(count)), piece, count);
+    ck_assert(receiver_cancel(r, now, 0));
+    ck_assert(receiver_event(r, &event));
+    ck_assert(receiver_post_pieces(r, now, NULL, table, sizeof buffer, &number));
+    seal_message(1);
+    add(0, UNITS);
+    land();
+    ck_assert(receiver_event(r, &event));
+    ck_assert_int_eq(event.outcome, OUTCOME_OK);
+    ck_assert_mem_eq(buffer, data, sizeof data);
+    free(table);
+}
+
+/* Each unit that met congestion counts, in a row and alone; a forged one does not. */
+TEST(receiver_landed__sealed_marks, .rows = 3)
+{
+    static const uint8_t ecn[] = {LANDING_ECN_CONGESTED, 2, LANDING_ECN_NONE};
+    seal_all();
+    add(0, 4);
+    add(4, 5)[7] ^= 1;
+    add(7, UNITS);
+    landing.ecn[0] = ecn[_i];
+    land_but(SEALED);
+    ck_assert_uint_eq(receiver_counters(r)->marks, _i == 0 ? 7 : 0);
+    ck_assert_uint_eq(receiver_counters(r)->units, 7);
+}
+
+/* A unit that is too short to be sealed, though it ends as one. */
+TEST(receiver_landed__too_short)
+{
+    seal_all();
+    uint8_t *at = add(0, 1);
+    memmove(at, at + SEALED - TRAILER_BYTES - SEAL_TAG_BYTES + 1,
+            TRAILER_BYTES + SEAL_TAG_BYTES - 1);
+    bytes = TRAILER_BYTES + SEAL_TAG_BYTES - 1;
+    land_but(bytes);
+    ck_assert_uint_eq(receiver_counters(r)->drop_short, 1);
+    ck_assert_uint_eq(receiver_counters(r)->forged, 0);
+    add(0, UNITS);
+    land();
+    expect_whole(UNITS);
+}
+
+/* What nobody takes is counted. */
+TEST(receiver_landed__a_handshake_without_mail)
+{
+    const struct hello hello = {.pairing = {.tag = 5}, .nonce = 7};
+    bytes = (uint32_t)hello_encode(wire, sizeof wire, &hello);
+    wire[bytes - 1] = (uint8_t)((wire[bytes - 1] & 0xF0) | DATAGRAM_HANDSHAKE);
+    land_but(bytes);
+    ck_assert_uint_eq(receiver_counters(r)->drop_type, 1);
+}
+
+/* ---- through memory ---- */
+
+/* Units [first, last) as they are without keys, through memory. */
+static void land_near(uint32_t first, uint32_t last)
+{
+    landing.is_near = true;
+    receiver_plan(r, &landing, 1, 128);
+    ck_assert(!receiver_look(r, now, &landing));
+    for (uint32_t i = first; i < last; i++) {
+        write_unit(wire + bytes, i);
+        bytes += DATA + TRAILER_BYTES;
+    }
+    scatter(&landing, wire, bytes, DATA + TRAILER_BYTES);
+    (void)receiver_landed(r, now, &landing);
+    receiver_check(r);
+    landing.is_near = false;
+    bytes = 0;
+}
+
+/* What came so has numbers: sealed under them nothing is believed to be newer, and what is sealed
+ * later goes on behind. */
+TEST(receiver_landed__numbers_that_came_through_memory, .rows = 2)
+{
+    uint32_t there = _i == 0 ? 1 : 4;
+    seal_all();
+    land_near(0, there);
+    ck_assert_uint_eq(keys.receiver.units_in.end, there);
+    ck_assert_uint_eq(receiver_counters(r)->units, there);
+    add(there, UNITS);
+    land();
+    ck_assert_uint_eq(keys.receiver.units_in.end, UNITS);
+    expect_whole(UNITS);
+}
+
+/* Nothing has come. */
+TEST(receiver_landed__no_numbers_through_memory)
+{
+    seal_all();
+    land_near(0, 0);
+    ck_assert_uint_eq(keys.receiver.units_in.end, 0);
+    add(0, UNITS);
+    land();
+    expect_whole(UNITS);
 }
