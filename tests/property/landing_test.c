@@ -176,6 +176,20 @@ static void locate(uint32_t d)
     }
 }
 
+/* Do `data` bytes from this spot on fill whole pieces that are no scratch, and lies the trailer
+ * behind them in scratch? */
+static bool is_as_planned(const struct spot *spot, uint32_t data)
+{
+    const struct iovec *first = &landing.iov[spot->piece],
+                       *scratch = &landing.iov[spot[data].piece];
+    if (!landing_is_scratch(&landing, scratch) || spot[data].byte != scratch->iov_base)
+        return false;
+    for (const struct iovec *piece = first; piece < scratch; piece++)
+        if (landing_is_scratch(&landing, piece))
+            return false;
+    return spot->byte == first->iov_base;
+}
+
 static void check_segment(const struct segment *s, uint32_t d, uint32_t at)
 {
     uint32_t size = landing.segment[d];
@@ -192,6 +206,9 @@ static void check_segment(const struct segment *s, uint32_t d, uint32_t at)
     uint32_t data = s->bytes - tail;
     bool is_contiguous = data == 0 || spots[at].piece == spots[at + data - 1].piece;
     ck_assert_int_eq(s->is_contiguous, is_contiguous);
+    bool is_in_slot = data == 0 || !landing_is_scratch(&landing, &landing.iov[spots[at].piece]);
+    if (tail == TRAILER_BYTES && is_in_slot) /* what begins in scratch is moved in any case */
+        ck_assert_int_eq(s->is_as_planned, is_as_planned(&spots[at], data));
 }
 
 /* Asks for one part of a segment that starts at `at`; the model does it at once. */

@@ -266,3 +266,128 @@ TEST(may_write__up_to_the_end)
     expect_may_write(PAGE - 10, 11, 20, false, 2);
     expect_may_write(PAGE, 1, 1, false, 2);
 }
+
+TEST(landing_init__forgets_what_was_there)
+{
+    memset(&landing, 0xFF, sizeof landing);
+    landing_init(&landing, memory, OPENINGS);
+    ck_assert(landing.is_writable == NULL);
+    ck_assert_uint_eq(landing.received, 0);
+    landing_check(&landing);
+    plan_two();
+}
+
+/* ---- slots of several pieces ---- */
+
+static const struct {
+    uint32_t pieces, slots; /* of each slot; how many find room */
+} full[] = {
+    {1, LANDING_UNITS}, {2, LANDING_UNITS / 2}, {3, LANDING_UNITS / 2}, {16, LANDING_UNITS / 9}};
+
+TEST(offer_pieces__is_refused_when_the_pairs_are_used_up, .rows = ROWS(full))
+{
+    struct iovec piece[LANDING_SLOT_PIECES];
+    static uint8_t slots[LANDING_IOV];
+    uint32_t slot = 0;
+    for (uint8_t *at = slots; slot < LANDING_UNITS + 1; slot++) {
+        for (uint32_t i = 0; i < full[_i].pieces; i++)
+            piece[i] = (struct iovec){at++, 1};
+        if (!landing_offer_pieces(&landing, piece, full[_i].pieces))
+            break;
+    }
+    ck_assert_uint_eq(slot, full[_i].slots);
+    ck_assert(landing_seal(&landing));
+    landing_check(&landing);
+    landing_begin(&landing);
+    ck_assert(landing_seal(&landing));
+    ck_assert(landing_seal(&landing));
+    ck_assert(!landing_offer_pieces(&landing, piece, 1)); /* no opening is left */
+}
+
+/* Two bytes each, from the spill to places in two pieces, until the table of moves is full. */
+TEST(move_to_pieces__as_many_as_there_is_room_for)
+{
+    enum { SHORT = 2 + TRAILER_BYTES };
+    const struct iovec halves[] = {{user, USER_BYTES / 2}, {user + USER_BYTES / 2 + 1, 1}};
+    struct pieces *table = pieces_init(malloc(pieces_room(2)), halves, 2);
+    struct landing_walk walk = {0};
+    struct segment s;
+    ck_assert(landing_seal(&landing));
+    scatter(&landing, arrived, (LANDING_MOVES + 1) * SHORT, SHORT);
+    for (uint32_t i = 0; i <= LANDING_MOVES; i++) {
+        ck_assert(landing_next(&landing, &walk, &s));
+        uint32_t moved = landing_move_to_pieces(&landing, &s, 0, 2, table, USER_BYTES / 2 - 1);
+        ck_assert_uint_eq(moved, i < LANDING_MOVES ? 2 : UINT32_MAX);
+    }
+    landing_begin(&landing);
+    landing_move_all(&landing); /* none any more */
+    ck_assert_uint_eq(user[USER_BYTES / 2 + 1], 0);
+    free(table);
+}
+
+/* ---- mail ---- */
+
+enum { LARGEST = UINT16_MAX };
+
+static uint8_t mail_memory[LARGEST + 2 + 300 + 2];
+static struct landing_mail mail;
+
+/* A datagram of so many bytes arrives, and is posted, or not. */
+static void post(uint32_t bytes, bool is_posted)
+{
+    struct landing_walk walk = {0};
+    struct segment s;
+    landing_begin(&landing);
+    if (bytes > 100)
+        plan_two(); /* then it lies in several pieces */
+    else
+        ck_assert(landing_seal(&landing));
+    scatter(&landing, arrived, bytes, 0);
+    ck_assert(landing_next(&landing, &walk, &s));
+    ck_assert_int_eq(landing_post(&landing, &s), is_posted);
+}
+
+static void expect_mail(size_t *at, size_t bytes)
+{
+    const uint8_t *datagram;
+    ck_assert_uint_eq(landing_mail_next(&mail, at, &datagram), bytes);
+    if (bytes > 0)
+        ck_assert_mem_eq(datagram, arrived, bytes);
+}
+
+TEST(post__without_mail)
+{
+    landing.mail = NULL;
+    post(40, false);
+}
+
+/* Two bytes of length go with each. */
+TEST(post__as_much_as_there_is_room_for)
+{
+    size_t at = 0;
+    mail = (struct landing_mail){.memory = mail_memory, .room = 300 + 2 + 40 + 2 + 32 + 1};
+    landing.mail = &mail;
+    post(300, true);
+    post(40, true);
+    post(32, false);
+    post(31, true);
+    for (int i = 0; i < 3; i++)
+        expect_mail(&at, i == 0 ? 300 : i == 1 ? 40 : 31);
+    expect_mail(&at, 0);
+    post(1, false);
+    landing.mail = NULL;
+}
+
+TEST(post__the_largest)
+{
+    size_t at = 0;
+    mail = (struct landing_mail){.memory = mail_memory, .room = sizeof mail_memory};
+    landing.mail = &mail;
+    post(LARGEST, true);
+    post(300, true);
+    post(1, false);
+    expect_mail(&at, LARGEST);
+    expect_mail(&at, 300);
+    expect_mail(&at, 0);
+    landing.mail = NULL;
+}

@@ -10,6 +10,7 @@ enum { CAPACITY = 16, FIRST = 5 };
 
 static struct interval memory[CAPACITY];
 static struct receiver_ack a;
+static bool is_positive; /* the first interval of the last acknowledgement */
 
 static void setup(void)
 {
@@ -36,6 +37,8 @@ static void expect(bool is_last, const char *bounds)
     struct block_ack header = {.capacity = 0};
     char text[256] = "";
     receiver_ack_write(&a, 2 * SECOND, is_last, out, &header);
+    ck_assert_uint_eq(header.delay_us, a.arrived.count > 0 ? 1000000 : 0);
+    is_positive = header.first_is_positive;
     for (uint32_t i = 0; header.length > 0 && i <= header.length; i++)
         sprintf(text + strlen(text), "%s%u", i == 0 ? "" : " ", ack_bound(&header, i));
     ck_assert_str_eq(text, bounds);
@@ -64,6 +67,7 @@ TEST(add__first_is_not_the_first_sent)
 TEST(write__nothing)
 {
     expect(false, "");
+    ck_assert(is_positive);
 }
 
 /* Each interval is told ACK_REPORTS times, the newest always, and all of them at the last. */
@@ -114,4 +118,103 @@ TEST(check__fires, .rows = 3, .signal = 6)
     else
         a.told[1] = a.newest + 2;
     receiver_ack_check(&a);
+}
+
+/* What was told often enough is of no use to one that rests. The newest stays. */
+TEST(rest__forgets_what_was_told)
+{
+    add(FIRST, 1, true, true);
+    add(FIRST + 3, 1, true, false);
+    add(FIRST + 6, 1, true, false);
+    expect(false, "5 6 8 9 11 12");
+    receiver_ack_rest(&a); /* it was told once */
+    for (int i = 1; i < ACK_REPORTS; i++)
+        expect(false, "5 6 8 9 11 12");
+    receiver_ack_rest(&a);
+    ck_assert_uint_eq(a.arrived.count, 1);
+    expect(true, "11 12");
+    ck_assert(is_positive);
+}
+
+TEST(rest__of_nothing)
+{
+    receiver_ack_rest(&a);
+    expect(false, "");
+}
+
+/* The next session tells from its start again, whatever found no room in this one. */
+TEST(forget__what_found_no_room)
+{
+    for (uint32_t i = 0; i < 2 * CAPACITY; i++)
+        (void)receiver_ack_add(&a, SECOND, FIRST + 2 * i, 1);
+    ck_assert_uint_gt(a.arrived.forgotten, 0);
+    receiver_ack_forget(&a);
+    (void)receiver_ack_add(&a, SECOND, FIRST + 1, 1);
+    expect(false, "5 6 7");
+    ck_assert(!is_positive);
+}
+
+/* Numbers of the wire are near the newest, or near the first while there is none. */
+TEST(expand__near_what_is_known)
+{
+    const uint64_t high = UINT64_C(7) << 32;
+    receiver_ack_init(&a, TABLE_OF(memory), high);
+    ck_assert_uint_eq(receiver_ack_expand(&a, 3), high + 3);
+    ck_assert_uint_eq(receiver_ack_expand(&a, UINT32_MAX), high - 1);
+    (void)receiver_ack_add(&a, SECOND, high + (UINT64_C(3) << 32), 1);
+    ck_assert_uint_eq(receiver_ack_expand(&a, 3), high + (UINT64_C(3) << 32) + 3);
+    (void)receiver_ack_add(&a, SECOND, high + (UINT64_C(4) << 32), 1);
+    ck_assert_uint_eq(receiver_ack_expand(&a, 3), high + (UINT64_C(4) << 32) + 3);
+}
+
+/* Bounds lie less than 2^31 apart, so what is further below the newest is not told. */
+TEST(write__no_further_back_than_numbers_reach, .rows = 4)
+{
+    static const uint64_t gaps[] = {1000, UINT64_C(1) << 31, UINT64_C(1) << 33, 0xC0000000};
+    uint8_t out[CONTROL_BYTES];
+    struct block_ack header = {.capacity = 0};
+    (void)receiver_ack_add(&a, SECOND, FIRST, 1);
+    (void)receiver_ack_add(&a, SECOND, FIRST + 2, 1);
+    (void)receiver_ack_add(&a, SECOND, FIRST + 2 + gaps[_i], 1);
+    receiver_ack_write(&a, SECOND, true, out, &header);
+    ck_assert_uint_eq(header.length, _i == 0 ? 5 : 1);
+    ck_assert(header.first_is_positive);
+    uint32_t span = ack_bound(&header, header.length) - ack_bound(&header, 0);
+    ck_assert_uint_lt(span, UINT64_C(1) << 31);
+}
+
+/* An interval may reach below that: its part above is told. */
+TEST(write__a_part_of_an_interval)
+{
+    uint8_t out[CONTROL_BYTES];
+    struct block_ack header = {.capacity = 0};
+    (void)receiver_ack_add(&a, SECOND, FIRST, UINT32_MAX);
+    (void)receiver_ack_add(&a, SECOND, FIRST + 1 + UINT64_C(0xFFFFFFFF), 1);
+    receiver_ack_write(&a, SECOND, true, out, &header);
+    ck_assert_uint_eq(header.length, 3);
+    ck_assert_uint_lt(ack_bound(&header, 3) - ack_bound(&header, 0), UINT64_C(1) << 31);
+}
+
+/* ---- room ---- */
+
+enum { MANY = 1024, BODY = CONTROL_BYTES - TRAILER_BYTES };
+
+static struct interval many[MANY];
+
+/* As many of the newest intervals as a datagram holds, and no byte behind them. */
+TEST(write__as_many_as_there_is_room_for, .rows = 2)
+{
+    uint8_t out[2 * CONTROL_BYTES];
+    struct block_ack header = {.capacity = 0};
+    memset(out, 0xA5, sizeof out);
+    receiver_ack_init(&a, TABLE_OF(many), FIRST);
+    for (uint32_t i = 0; i < MANY; i++)
+        (void)receiver_ack_add(&a, SECOND, FIRST + 1 + 2 * i, 1);
+    receiver_ack_write(&a, SECOND, _i == 1, out, &header);
+    uint32_t bytes = (header.length + 1u) * ACK_BOUND_BYTES;
+    ck_assert_uint_le(bytes, BODY);
+    ck_assert_uint_gt(bytes, BODY - 4 * ACK_BOUND_BYTES);
+    ck_assert_uint_eq(ack_bound(&header, header.length), FIRST + 2 * MANY);
+    for (size_t i = BODY; i < sizeof out; i++)
+        ck_assert_uint_eq(out[i], 0xA5);
 }

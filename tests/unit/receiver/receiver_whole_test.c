@@ -1,4 +1,5 @@
 /* Messages that come as a whole, beside the units, and the credit for them. */
+#include "core/adt/intervals.h"
 #include "receiver_rig.h"
 
 #include "../../support/suite.h"
@@ -302,7 +303,7 @@ static bool is_next(uint64_t most, instant looked_at, uint64_t expected)
 
 static void post_shown(uint64_t expected)
 {
-    uint64_t number;
+    uint64_t number = UINT64_MAX;
     ck_assert(receiver_post_shown(rig.r, rig.now, NULL, rig.buffer[rig.posted++], 10, &number));
     ck_assert_uint_eq(number, expected);
     receiver_check(rig.r);
@@ -324,6 +325,8 @@ TEST(receiver_next_credit__before_it_is_posted)
     ck_assert(is_next(8, rig.now, 4));
     receiver_on_closed_port(rig.r, rig.now); /* the sender may be gone */
     ck_assert(!is_next(8, rig.now, 4));
+    receiver_on_wholes(rig.r, rig.now); /* or not */
+    ck_assert(is_next(8, rig.now, 4));
 }
 
 TEST(receiver_next_credit__not_of_one_that_closes)
@@ -381,4 +384,102 @@ TEST(receiver_call__says_what_the_sender_may_not_know)
     receiver_call_soon(rig.r, rig.now + 5);
     receiver_rig_wait(5);
     receiver_rig_expect("request 0*2=256 2*1=10");
+}
+
+/* ---- what else it changes ---- */
+
+/* A plan that was out points nowhere any more. */
+TEST(receiver_whole_begin__plans_nothing)
+{
+    receiver_rig_plan();
+    ck_assert_uint_eq(receiver_planned(rig.r).last, 2);
+    receiver_rig_landed();
+    receiver_whole_begin(rig.r);
+    ck_assert_uint_eq(receiver_planned(rig.r).first, 0);
+    ck_assert_uint_eq(receiver_planned(rig.r).last, 0);
+    receiver_whole_end(rig.r);
+}
+
+/* Somebody copies others, or writes where a plan pointed: its event has to wait. */
+TEST(receiver_whole_ends__while_events_are_held, .rows = 2)
+{
+    struct whole_place place;
+    struct event event;
+    ck_assert_int_eq(receiver_whole(rig.r, 1, 10, &place), WHOLE_LANDS);
+    if (_i == 0)
+        receiver_whole_begin(rig.r);
+    else
+        receiver_hold(rig.r, true);
+    ck_assert(!receiver_whole_ends(rig.r, place.number, 10, &event));
+    receiver_rig_expect_no_event();
+    if (_i == 0)
+        receiver_whole_end(rig.r);
+    else
+        receiver_hold(rig.r, false);
+    ck_assert(receiver_event(rig.r, &event));
+    ck_assert_uint_eq(event.length, 10);
+    ck_assert_int_eq(event.outcome, OUTCOME_OK);
+}
+
+/* Who has sent a message whole knows of it, so it is not soon told again. */
+TEST(receiver_on_wholes__the_sender_knows, .rows = 2)
+{
+    land_whole((uint64_t)_i, 10);
+    receiver_on_wholes(rig.r, rig.now);
+    receiver_rig_expect_message((uint64_t)_i, 10);
+    receiver_rig_wait(_i == 0 ? 20 * MILLISECOND : SECOND);
+    receiver_rig_expect(_i == 0 ? "request 1*1=256" : "request 0*1=256");
+}
+
+/* The question has been answered: no request names it any more. */
+TEST(receiver_on_wholes__answers_the_question)
+{
+    struct request request;
+    struct burst burst;
+    for (int i = 0; i < 2; i++) {
+        receiver_call(rig.r);
+        ck_assert(receiver_take(rig.r, rig.now, &burst));
+        ck_assert_int_eq(request_decode(burst.control, burst.bytes, &request), VERDICT_OK);
+        ck_assert_uint_eq(request.nonce, i == 0 ? rig.nonce : 0);
+        receiver_on_wholes(rig.r, rig.now);
+    }
+}
+
+/* In another session numbers begin anew. */
+TEST(receiver_publish__in_another_session)
+{
+    receiver_fail(rig.r, rig.now, OUTCOME_SILENT);
+    receiver_rig_expect_end(OUTCOME_SILENT);
+    receiver_rig_expect_end(OUTCOME_SILENT);
+    ck_assert(!receiver_set_credit(rig.r, true));
+    receiver_rig_post(30);
+    expect_no_credit(); /* there is no sender */
+    receiver_rig_bind_tag(RIG_TAG + 1, "request 0*1=30");
+    receiver_rig_post(40);
+    expect_credit(1, 40);
+    expect_no_credit();
+    receiver_close(rig.r, rig.now);
+    expect_no_credit();
+}
+
+/* Silence begins with what is shown first. */
+TEST(receiver_post_shown__begins_silence)
+{
+    ck_assert(!receiver_set_credit(rig.r, true));
+    for (uint64_t n = 0; n < 2; n++) {
+        land_whole(n, 10);
+        receiver_rig_expect_message(n, 10);
+    }
+    rig.now += 100 * SECOND;
+    post_shown(2);
+    rig.now += SECOND;
+    receiver_expire(rig.r, rig.now);
+    rig.now += SECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect_no_event();
+    rig.now += 7 * SECOND;
+    post_shown(3);
+    rig.now += SECOND;
+    receiver_expire(rig.r, rig.now);
+    receiver_rig_expect_end(OUTCOME_SILENT);
 }
