@@ -1,4 +1,5 @@
 /* How much is planned, and known to come: as many openings as what landed lately is worth. */
+#include "core/adt/intervals.h"
 #include "receiver_rig.h"
 
 #include "../../support/suite.h"
@@ -145,4 +146,24 @@ TEST(awaits_more__of_a_byte)
     receiver_rig_land_unit(t);
     ck_assert_uint_eq(receiver_expected(rig.r), GRAIN);
     ck_assert(receiver_awaits_more(rig.r));
+}
+
+/* ---- what a plan points at ---- */
+
+TEST(planned__is_of_the_newest_plan)
+{
+    receiver_plan(rig.r, &rig.landing, 1, 4);
+    ck_assert_uint_eq(receiver_planned(rig.r).first, 0);
+    ck_assert_uint_eq(receiver_planned(rig.r).last, 1);
+    receiver_rig_landed();
+    struct unit_trailer t = receiver_rig_last(0, 5, 0, RIG_DATA);
+    receiver_rig_land_unit(t);
+    receiver_plan(rig.r, &rig.landing, 1, 4);
+    ck_assert_uint_eq(receiver_planned(rig.r).first, 6);
+    ck_assert_uint_ge(receiver_planned(rig.r).last, 7);
+    receiver_rig_landed();
+    receiver_fail(rig.r, rig.now, OUTCOME_SILENT);
+    receiver_plan(rig.r, &rig.landing, 1, 4);
+    ck_assert_uint_eq(receiver_planned(rig.r).first, receiver_planned(rig.r).last);
+    receiver_rig_landed();
 }

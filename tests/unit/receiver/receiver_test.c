@@ -749,3 +749,77 @@ TEST(post__refused, .rows = 2)
         ck_assert(!receiver_post(rig.r, rig.now, NULL, rig.buffer[0], 10, &number));
     ck_assert_uint_eq(receiver_counters(rig.r)->table_full, _i == 0 ? 2 : 0);
 }
+
+/* ---- what is told again ---- */
+
+/* It is told of what was taken back until it has agreed, also where it does not know all. */
+TEST(request__restates_what_is_withdrawn)
+{
+    start();
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 1});
+    receiver_rig_expect("request 1*1=128");
+    ck_assert(receiver_cancel(rig.r, rig.now, 0));
+    for (int i = 0; i < 3; i++) {
+        receiver_rig_expect("request 0*1=withdrawn 1*1=128");
+        rig.now = receiver_deadline(rig.r);
+        receiver_expire(rig.r, rig.now);
+    }
+}
+
+/* Unit `seq` of messages of 15 units; the end of each never comes. */
+static void put_in_order(uint32_t seq)
+{
+    struct unit_trailer t = receiver_rig_unit(seq, seq / 15, seq % 15 * RIG_DATA);
+    t.next_step = seq % 15 == 14;
+    t.next_unit = seq % 15 == 14 ? 0 : t.next_unit;
+    receiver_rig_put_unit(&t);
+}
+
+static void land_in_order(uint32_t seq)
+{
+    put_in_order(seq);
+    receiver_rig_land();
+}
+
+/* Nobody asks: after so many units it is told at once, and after as many again. */
+TEST(ack__at_once_after_many_units)
+{
+    uint32_t many[2] = {0}, seq = 0;
+    struct burst burst;
+    receiver_rig_start(RIG_MESSAGES, RIG_BUFFER);
+    for (int i = 0; i < 2; i++) {
+        while (receiver_acks_at(rig.r) > rig.now && many[i] < 2000) {
+            land_in_order(seq++);
+            many[i]++;
+        }
+        ck_assert(receiver_take(rig.r, rig.now, &burst));
+    }
+    ck_assert_uint_ge(many[0], 256);
+    ck_assert_uint_lt(many[0], 2000);
+    ck_assert_uint_eq(many[0], many[1]);
+}
+
+/* Copies that are answered no more, because that would cost much, are when more has come. */
+TEST(ack__thins_out_until_more_has_come)
+{
+    enum { MORE = 500 };
+    struct burst burst;
+    uint32_t at_once = 0;
+    receiver_rig_start(RIG_MESSAGES, RIG_BUFFER);
+    land_in_order(0);
+    for (; at_once < 1000; at_once++) {
+        land_in_order(0);
+        if (!receiver_take(rig.r, rig.now, &burst))
+            break;
+    }
+    ck_assert_uint_lt(at_once, 1000);
+    for (uint32_t seq = 1; seq < MORE; seq++) {
+        put_in_order(seq);
+        if (seq % 10 == 0)
+            receiver_rig_land();
+    }
+    receiver_rig_land();
+    ck_assert_int_gt(receiver_acks_at(rig.r), rig.now);
+    land_in_order(0);
+    ck_assert_int_le(receiver_acks_at(rig.r), rig.now);
+}

@@ -159,3 +159,25 @@ TEST(wipe__what_came_behind_the_end_above_a_gap)
     receiver_rig_land_unit(receiver_rig_unit(3, 0, RIG_DATA));
     ck_assert_uint_ge(expect_clean(0, 2 * RIG_DATA + 10), RIG_DATA);
 }
+
+/* Small messages that were planned one behind the other. */
+TEST(wipe__small_ones_where_one_was_spoilt)
+{
+    enum { SMALL = 40, COUNT = 6 };
+    receiver_rig_fini();
+    receiver_rig_init();
+    receiver_rig_start(COUNT, SMALL);
+    receiver_rig_plan();
+    ck_assert_uint_eq(rig.landing.units, COUNT);
+    for (uint32_t n = 0; n < COUNT; n++)
+        memset(rig.buffer[n], 0xEE, SMALL);
+    rig.landing.is_spoilt = true;
+    receiver_rig_landed();
+    rig.landing.is_spoilt = false;
+    for (uint32_t n = 0; n < COUNT; n++) {
+        receiver_rig_land_unit(receiver_rig_last(n, n, 0, 10));
+        receiver_rig_expect_message(n, 10);
+        for (uint32_t i = 10; i < SMALL; i++)
+            ck_assert_uint_eq(rig.buffer[n][i], 0);
+    }
+}
