@@ -80,6 +80,19 @@ static void say_nothing(void)
 {
 }
 
+/* What it says again is no progress. */
+static void say_again(void)
+{
+    sender_rig_ack("0 1");
+}
+
+TEST(stalled__by_who_repeats_itself)
+{
+    start_two();
+    say_again();
+    expect_end(OUTCOME_STALLED, rig.now, say_again);
+}
+
 /* A peer that is not heard of is silent, however little it has acknowledged. */
 TEST(stalled__is_not_silent)
 {
@@ -135,6 +148,7 @@ TEST(left_out__number_acknowledged_ends_the_session)
     snprintf(bounds, sizeof bounds, "%u %u", left_out - 1, left_out + 2);
     sender_rig_ack(bounds);
     sender_rig_expect_event(OUTCOME_PROTOCOL, 0);
+    ck_assert_uint_eq(sender_counters(rig.s)->drop_number, 1);
     ck_assert_uint_ne(sender_rig_hello().nonce, 0);
 }
 

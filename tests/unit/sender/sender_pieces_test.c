@@ -197,3 +197,46 @@ TEST(pieces__more_bytes_than_they_have, .signal = SIGABRT)
     table = pieces_init(malloc(pieces_room(0)), NULL, 0);
     (void)sender_submit_pieces(rig.s, rig.now, NULL, table, 1, &number);
 }
+
+/* Many small pieces: units that are split go together as long as a call takes their pieces, and no
+ * longer. */
+TEST(pieces__as_many_as_a_burst_takes)
+{
+    enum { UNITS = 12, BYTES = UNITS * RIG_DATA };
+    static uint8_t crumbs[2 * BYTES];
+    static struct iovec piece[BYTES];
+    struct sender_config config = sender_rig_config();
+    sender_rig_fini();
+    config.burst_units = 20;
+    sender_rig_init(&config);
+    for (uint32_t i = 0; i < BYTES; i++)
+        piece[i] = (struct iovec){crumbs + 2 * i, 1};
+    submit(piece, BYTES);
+    sender_rig_pair(1, BYTES);
+    for (uint32_t units = 0; units < UNITS; units += rig.burst.datagrams) {
+        ck_assert(sender_take(rig.s, rig.now, &rig.burst));
+        uint32_t pieces = burst_first(&rig.burst, rig.burst.datagrams);
+        ck_assert_uint_le(pieces, BURST_PIECES);
+        ck_assert(pieces > BURST_PIECES - UNIT_PIECES - 1 || rig.burst.datagrams == UNITS - units);
+        sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
+    }
+}
+
+/* A message in one place in a burst of one in several. */
+TEST(pieces__before_a_message_in_one_place)
+{
+    static uint8_t whole[2 * RIG_DATA];
+    const struct iovec piece[] = {{memory + 1000, 40}, {memory, 2 * RIG_DATA - 40}};
+    uint64_t number;
+    for (size_t i = 0; i < sizeof whole; i++)
+        whole[i] = (uint8_t)(200 - i);
+    submit(piece, 2);
+    ck_assert(sender_submit(rig.s, rig.now, NULL, whole, sizeof whole, &number));
+    sender_rig_pair(2, 1000);
+    sender_rig_expect_taken("0:0+64 0:64+64L 1:0+64 1:64+64LA");
+    ck_assert(rig.burst.is_scattered);
+    expect_data(1, memory + 24, RIG_DATA);
+    expect_data(2, whole, RIG_DATA);
+    expect_data(3, whole + RIG_DATA, RIG_DATA);
+    sender_sent(rig.s, rig.now, &rig.burst, 4);
+}

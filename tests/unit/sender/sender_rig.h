@@ -194,15 +194,36 @@ static inline struct unit_trailer sender_rig_trailer(uint32_t i)
     return t;
 }
 
-/* Takes a burst of units, which is this, and leaves it with the channel. */
+/* Does this trailer name the unit of the next as the one that follows? */
+static inline void sender_rig_check_named(const struct unit_trailer *t,
+                                          const struct unit_trailer *next)
+{
+    bool has_size = (t->flags & FLAG_VOID) != 0 && t->unit == VOID_TOO_LARGE; /* in its place */
+    if (has_size)
+        return;
+    ck_assert_int_ne(t->flags & FLAG_HAS_NEXT, 0);
+    ck_assert_int_eq(t->next_step, (int32_t)(next->message - t->message));
+    ck_assert_uint_eq(t->next_length, next->length);
+    if ((next->flags & FLAG_VOID) == 0)
+        ck_assert_uint_eq(t->next_unit, next->unit);
+}
+
+/* Takes a burst of units, which is this, and leaves it with the channel. All datagrams but the last
+ * have one size, and each names the next. */
 static inline void sender_rig_expect_taken(const char *expected)
 {
     size_t at = 0;
     ck_assert(sender_has_burst(rig.s));
+    ck_assert(sender_has_more(rig.s));
     ck_assert(sender_take(rig.s, rig.now, &rig.burst));
     ck_assert(!rig.burst.is_control);
     for (uint32_t i = 0; i < rig.burst.datagrams; i++) {
         struct unit_trailer t = sender_rig_trailer(i);
+        if (i + 1 < rig.burst.datagrams) {
+            struct unit_trailer next = sender_rig_trailer(i + 1);
+            ck_assert_uint_eq(t.length + (uint32_t)TRAILER_BYTES, rig.burst.segment);
+            sender_rig_check_named(&t, &next);
+        }
         at += (size_t)snprintf(rig.text + at, sizeof rig.text - at, i == 0 ? "" : " ");
         at += (size_t)sender_rig_print_unit(rig.text + at, sizeof rig.text - at, &t);
     }
