@@ -248,7 +248,11 @@ TEST(offload_path__again_behind_a_failure)
 TEST(offload_path__late_ones_arrive_after_all)
 {
     fail_both_tests();
-    arrive(next - 5, OFFLOAD_PATH_PROOFS, true);
+    for (int i = 1; i < OFFLOAD_PATH_PROOFS; i++) {
+        arrive(next - 5, 1, true);
+        expect(OFFLOAD_PATH_FAILED, OFFLOAD_BURST_SINGLY);
+    }
+    arrive(next - 4, 1, true);
     expect(OFFLOAD_PATH_WORKS, OFFLOAD_BURST_CUT);
 }
 
@@ -260,4 +264,23 @@ TEST(offload_path__nothing_is_cut_here)
         ck_assert(!fail_test(4));
     arrive(next, 1, true);
     expect(OFFLOAD_PATH_UNUSED, OFFLOAD_BURST_CUT);
+}
+
+/* One that stayed says nothing, and takes nothing back of what others have said. */
+TEST(offload_path__a_test_that_stayed_beside_others)
+{
+    doubt();
+    ck_assert(!fail_test(OFFLOAD_PATH_FEW));
+    single(1);
+    offload_path_on_unsent(&p, now, leave(OFFLOAD_BURST_TEST, OFFLOAD_PATH_FEW));
+    ck_assert(fail_test(OFFLOAD_PATH_FEW));
+}
+
+/* However much is lost of a single test. */
+TEST(offload_path__one_test_is_not_enough)
+{
+    doubt();
+    ck_assert(!fail_test(3 * OFFLOAD_PATH_LOST));
+    expect(OFFLOAD_PATH_DOUBTED, OFFLOAD_BURST_TEST);
+    ck_assert(fail_test(2));
 }

@@ -204,7 +204,21 @@ TEST(on_hint__alone_changes_nothing)
     ck_assert_uint_eq(probe(MOST), PATH_MTU_BASE_BYTES); /* small ones pass, of course */
     expect(PATH_MTU_BASE, MOST);
     ck_assert(!path_mtu_wants_less(&p));
+    ck_assert_int_eq(path_mtu_deadline(&p), NEVER);
+    path_mtu_on_arrived(&p, PATH_MTU_BASE_BYTES); /* of course, too */
+    expect(PATH_MTU_BASE, MOST);
     path_mtu_on_arrived(&p, MOST);
+    expect(PATH_MTU_COMPLETE, MOST);
+    time_out(2);
+    expect(PATH_MTU_BASE, MOST); /* and that small ones passed then says nothing now */
+}
+
+/* Something had been lost before: that is another matter. */
+TEST(on_hint__after_a_loss)
+{
+    time_out(1);
+    path_mtu_on_hint(&p, now);
+    path_mtu_on_arrived(&p, 4320);
     expect(PATH_MTU_COMPLETE, MOST);
 }
 
@@ -416,6 +430,34 @@ TEST(on_answer__later_than_the_search)
     expect(PATH_MTU_COMPLETE, 1472);
 }
 
+TEST(on_answer__later_than_the_search_of_the_most)
+{
+    fall(MOST);
+    uint32_t first = p.first;
+    probe_all(PATH_MTU_BASE_BYTES);
+    path_mtu_on_answer(&p, now, first + 1, 1248);
+    probe_all(MOST);
+    expect(PATH_MTU_COMPLETE, MOST);
+}
+
+/* The network copies an answer: the next probe stays out, and what it has lost stays lost. */
+TEST(on_answer__twice)
+{
+    uint32_t number;
+    fall(1472);
+    for (int i = 0; i < 4; i++)
+        probe(1472);
+    expect(PATH_MTU_SEARCH, 1472);
+    for (int i = 0; i < PATH_MTU_PROBES; i++) {
+        ck_assert_uint_eq(path_mtu_probe(&p, now + MILLISECOND, mark, &number), 4320);
+        path_mtu_on_answer(&p, now, number - 1 - (uint32_t)i, 1472);
+        ck_assert_int_eq(path_mtu_deadline(&p), now + MILLISECOND);
+        path_mtu_expire(&p, now += MILLISECOND, ++mark);
+        path_mtu_on_answer(&p, now, number - 1 - (uint32_t)i, 1472);
+    }
+    ck_assert_uint_lt(probe(1472), 4320);
+}
+
 TEST(on_answer__of_another_search)
 {
     fall(1472);
@@ -442,4 +484,120 @@ TEST(on_answer__of_nothing)
     path_mtu_probe(&p, now, mark, &number);
     path_mtu_on_answer(&p, now, number, 0);
     expect(PATH_MTU_SEARCH, PATH_MTU_LEAST);
+}
+
+/* ---- how often, and in which order ---- */
+
+/* Probes of the same size that are lost, one after the other. */
+static int tries_of(uint32_t bytes, uint32_t path)
+{
+    int tries = 0;
+    uint32_t number;
+    for (; tries < STEPS_MOST && path_mtu_wants_more(&p, now); tries++) {
+        struct path_mtu before = p;
+        if (path_mtu_probe(&before, now, mark, &number) != bytes)
+            return tries;
+        ck_assert_uint_eq(probe(path), bytes);
+    }
+    return tries;
+}
+
+/* Each but the aim is tried three times, whatever was tried before it. */
+TEST(search__each_size_three_times)
+{
+    fall(PATH_MTU_BASE_BYTES);
+    ck_assert_int_eq(tries_of(MOST, PATH_MTU_BASE_BYTES), 1);
+    ck_assert_int_eq(tries_of(1248, PATH_MTU_BASE_BYTES), PATH_MTU_PROBES);
+}
+
+TEST(search__three_times_behind_one_that_passed_late)
+{
+    fall(1248);
+    ck_assert_uint_eq(probe(1248), MOST);
+    for (int i = 0; i < PATH_MTU_PROBES; i++)
+        ck_assert_uint_eq(probe(i + 1 < PATH_MTU_PROBES ? PATH_MTU_BASE_BYTES : 1248), 1248);
+    expect(PATH_MTU_SEARCH, 1248);
+    ck_assert_int_eq(tries_of(1440, 1248), PATH_MTU_PROBES);
+}
+
+/* What is refused meanwhile is larger, and so the search begins anew below it. */
+TEST(search__three_times_behind_a_refusal)
+{
+    fall(1472);
+    for (int i = 0; i < 4 + PATH_MTU_PROBES - 1; i++)
+        probe(1472);
+    path_mtu_on_refused(&p, now, MOST, 64);
+    ck_assert_int_eq(tries_of(4320, 1472), PATH_MTU_PROBES);
+}
+
+/* The refusal of a larger one says nothing of what passed before the fall. */
+TEST(search__what_it_was_comes_first_behind_a_refusal)
+{
+    path_mtu_init(&p, 4320, MOST, now);
+    fall(4320);
+    path_mtu_on_refused(&p, now, MOST, 64);
+    ck_assert_uint_eq(probe(4320), 4320);
+    expect(PATH_MTU_SEARCH, 4320);
+}
+
+/* From below the base it goes to the base first. */
+TEST(search__the_base_first)
+{
+    time_out(5);
+    ck_assert_uint_eq(probe(PATH_MTU_BASE_BYTES), PATH_MTU_LEAST);
+    ck_assert_uint_eq(probe(PATH_MTU_BASE_BYTES), MOST);
+    ck_assert_uint_eq(probe(PATH_MTU_BASE_BYTES), PATH_MTU_BASE_BYTES);
+    expect(PATH_MTU_SEARCH, PATH_MTU_BASE_BYTES);
+}
+
+/* What was found too large is not tried again because something arrives. */
+TEST(search__goes_on_behind_a_round)
+{
+    fall(1472);
+    while (p.failed > 4320)
+        probe(1472);
+    time_out(1);
+    path_mtu_on_arrived(&p, 1472);
+    path_mtu_check(&p);
+    ck_assert_int_eq(p.state, PATH_MTU_SEARCH);
+    ck_assert_uint_lt(probe(1472), 4320);
+}
+
+/* Behind a fall, and behind a refusal, it takes two rounds to doubt again. */
+TEST(on_timeout__the_second_asks_again, .rows = 2)
+{
+    if (_i == 0) {
+        fall(1472);
+        probe_all(1472);
+    } else {
+        time_out(1);
+        path_mtu_on_refused(&p, now, MOST, 64);
+    }
+    uint32_t bytes = p.bytes;
+    time_out(1);
+    expect(PATH_MTU_COMPLETE, bytes);
+    time_out(1);
+    expect(PATH_MTU_BASE, bytes);
+}
+
+/* The smallest of those that were lost shows that large ones pass, in whatever order. */
+TEST(on_arrived__as_large_as_the_smallest_lost, .rows = 2)
+{
+    path_mtu_on_lost(&p, now, now - SECOND, _i == 0 ? MOST : 4320);
+    path_mtu_on_lost(&p, now + SECOND, now, _i == 0 ? 4320 : MOST);
+    expect(PATH_MTU_BASE, MOST);
+    path_mtu_on_arrived(&p, 4320 - 1);
+    expect(PATH_MTU_BASE, MOST);
+    path_mtu_on_arrived(&p, 4320);
+    expect(PATH_MTU_COMPLETE, MOST);
+}
+
+/* A usual size below the least is too small. */
+TEST(on_refused__not_below_the_least)
+{
+    enum { LEAST = 1312 };
+    path_mtu_init(&p, 1440, 1440, now);
+    path_mtu_on_refused(&p, now, 1440, LEAST);
+    ck_assert_uint_eq(p.bytes, LEAST);
+    path_mtu_check(&p);
 }
