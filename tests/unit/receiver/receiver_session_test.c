@@ -124,9 +124,12 @@ TEST(restart__before_anything_came)
 {
     start();
     uint32_t session = rig.pairing.session;
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .requested = 2});
     receiver_rig_bind_tag(RIG_TAG + 1, "request 0*2=128");
     ck_assert_uint_ne(rig.pairing.session, session);
     receiver_rig_expect_no_event();
+    receiver_rig_wait(20 * MILLISECOND); /* the first one knew of them, this one may not */
+    receiver_rig_expect("request 0*2=128");
 }
 
 /* The first sender asks again within its session, and dies before that arrives: when it does, the

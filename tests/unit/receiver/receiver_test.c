@@ -823,3 +823,41 @@ TEST(ack__thins_out_until_more_has_come)
     land_in_order(0);
     ck_assert_int_le(receiver_acks_at(rig.r), rig.now);
 }
+
+/* ---- what a request says ---- */
+
+/* Neighbours that are withdrawn are one run; those that are posted are another. */
+TEST(request__runs_of_what_is_withdrawn)
+{
+    receiver_rig_start(4, 128);
+    ck_assert(receiver_cancel(rig.r, rig.now, 1));
+    ck_assert(receiver_cancel(rig.r, rig.now, 2));
+    receiver_rig_expect("request 1*2=withdrawn 3*1=128");
+    receiver_call(rig.r);
+    receiver_rig_expect("request 0*1=128 1*2=withdrawn 3*1=128");
+}
+
+/* More runs than a datagram holds: the next one goes on behind them. */
+TEST(request__in_several_datagrams)
+{
+    struct request request;
+    struct burst burst;
+    uint32_t next = 0, datagrams = 0;
+    for (uint32_t i = 0; i < RIG_MESSAGES; i++)
+        receiver_rig_post(i % 2 == 0 ? 64 : 128);
+    receiver_rig_ask(RIG_TAG);
+    receiver_rig_ask_again();
+    for (; receiver_take(rig.r, rig.now, &burst); datagrams++) {
+        ck_assert_uint_le(burst.bytes, CONTROL_BYTES);
+        ck_assert_int_eq(request_decode(burst.control, burst.bytes, &request), VERDICT_OK);
+        for (uint32_t i = 0; i < request.length; i++, next++) {
+            struct request_run run = request_run(&request, i);
+            ck_assert_uint_eq(run.first, next);
+            ck_assert_uint_eq(run.count, 1);
+            ck_assert_uint_eq(run.size, next % 2 == 0 ? 64 : 128);
+        }
+        ck_assert_uint_lt(datagrams, RIG_MESSAGES);
+    }
+    ck_assert_uint_eq(next, RIG_MESSAGES);
+    ck_assert_uint_gt(datagrams, 1);
+}

@@ -483,3 +483,22 @@ TEST(receiver_post_shown__begins_silence)
     receiver_expire(rig.r, rig.now);
     receiver_rig_expect_end(OUTCOME_SILENT);
 }
+
+/* Its memory is the user's again: no plan points there that was made before. */
+TEST(receiver_whole_ends__and_a_plan_is_made_anew, .rows = 2)
+{
+    struct whole_place place;
+    struct event event;
+    receiver_rig_plan();
+    receiver_rig_landed();
+    ck_assert_int_eq(receiver_whole(rig.r, 1, 10, &place), WHOLE_LANDS);
+    ck_assert(receiver_whole_ends(rig.r, place.number, 10, &event));
+    if (_i == 1)
+        receiver_rig_post(SIZE);
+    receiver_rig_plan();
+    for (uint32_t i = 0; i < rig.landing.pieces; i++) {
+        const uint8_t *base = rig.landing.iov[i].iov_base;
+        ck_assert(base < rig.buffer[1] || base >= rig.buffer[2]);
+    }
+    receiver_rig_landed();
+}

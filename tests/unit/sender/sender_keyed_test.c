@@ -184,3 +184,15 @@ TEST(sender_on_refused__with_keys, .rows = 2)
     else
         sender_rig_expect_no_event();
 }
+
+/* The largest that can be sealed control is looked at, and nothing larger. */
+TEST(sender_receive__too_large)
+{
+    static uint8_t datagram[CONTROL_BYTES + SEAL_CONTROL_BYTES + 1];
+    sender_receive(rig.s, rig.now, datagram, sizeof datagram - 1);
+    ck_assert_uint_eq(sender_counters(rig.s)->drop_malformed, 0);
+    ck_assert_uint_eq(sender_counters(rig.s)->drop_session, 1);
+    sender_receive(rig.s, rig.now, datagram, sizeof datagram);
+    ck_assert_uint_eq(sender_counters(rig.s)->drop_malformed, 1);
+    ck_assert_uint_eq(sender_counters(rig.s)->drop_session, 1);
+}

@@ -238,3 +238,20 @@ TEST(path__the_session_ends_with_a_probe_out)
     answer(probe);
     ck_assert_uint_eq(unit_bytes(), PATH_MTU_BASE_BYTES);
 }
+
+/* An answer shows that the peer is there. */
+TEST(path__an_answer_is_a_sign_of_life)
+{
+    fall();
+    struct path_probe probe = expect_probe(LARGE);
+    sent(1);
+    rig.now += 9 * SECOND;
+    answer(probe);
+    rig.now += 9 * SECOND;
+    sender_expire(rig.s, rig.now);
+    sender_expire(rig.s, rig.now + 500 * MILLISECOND);
+    struct event event;
+    if (sender_event(rig.s, &event))
+        ck_assert_int_ne(event.outcome, OUTCOME_SILENT);
+    ck_assert_uint_eq(sender_counters(rig.s)->path_answers, 2);
+}

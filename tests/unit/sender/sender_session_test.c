@@ -357,6 +357,16 @@ TEST(connect__another_version)
     fail_to_connect(OUTCOME_VERSION);
 }
 
+/* An answer that says this version is none. */
+TEST(connect__this_version)
+{
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
+    say_version(hello.pairing, PROTOCOL_VERSION);
+    sender_on_refused(rig.s, rig.now);
+    fail_to_connect(OUTCOME_REFUSED);
+}
+
 TEST(connect__version_said_by_a_stranger)
 {
     sender_rig_submit(10);
