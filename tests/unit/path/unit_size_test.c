@@ -160,3 +160,24 @@ TEST(check__fires, .signal = SIGABRT)
     u.data = MOST + GRAIN;
     unit_size_check(&u);
 }
+
+TEST(arrived__of_another_size_says_nothing)
+{
+    lose(MOST, UNIT_SIZE_EXCESS);
+    unit_size_on_arrived(&u, 4544 / 2, 10 * UNIT_SIZE_PATIENCE_MOST);
+    unit_size_check(&u);
+    ck_assert_uint_eq(u.data, 4544);
+}
+
+/* After two mistakes it doubles twice, with the same patience. */
+TEST(arrived__doubles_again)
+{
+    uint32_t units[2] = {0};
+    for (int i = 0; i < 2; i++)
+        lose(u.data, UNIT_SIZE_EXCESS);
+    for (int i = 0; i < 2; i++)
+        for (uint32_t data = u.data; u.data == data; units[i]++)
+            unit_size_on_arrived(&u, u.data, 1);
+    ck_assert_uint_eq(u.data, MOST);
+    ck_assert_uint_eq(units[0], units[1]);
+}

@@ -1,5 +1,6 @@
 /* A sender whose handshake has given credit: what it sends before its peer is heard, and how that
  * ends. */
+#include "core/path/ecn_path.h"
 #include "sender_rig.h"
 
 #include "../../support/suite.h"
@@ -206,4 +207,21 @@ TEST(sender_admit_early__closed_meanwhile)
     sender_rig_expect_event(OUTCOME_OK, 100);
     sender_expire(rig.s, rig.now);
     ck_assert(sender_rig_hello().is_closing);
+}
+
+/* Those behind them do, and each counts once. */
+TEST(sender_admit__units_behind_early_ones_test_ecn)
+{
+    uint32_t largest;
+    for (int i = 0; i < BUFFERS; i++)
+        sender_rig_submit(SIZE);
+    admit_early();
+    ck_assert_uint_eq(take_all(&largest), EARLY_UNITS);
+    hear(EARLY_UNITS);
+    uint32_t units = take_all(&largest);
+    ck_assert_uint_ge(units, ECN_PATH_UNITS);
+    hear(EARLY_UNITS + ECN_PATH_UNITS - 1);
+    ck_assert(sender_wants_ecn(rig.s));
+    hear(EARLY_UNITS + ECN_PATH_UNITS);
+    ck_assert(!sender_wants_ecn(rig.s));
 }
