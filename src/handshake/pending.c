@@ -194,16 +194,19 @@ static void hear_early(struct pending *p, const struct caller *caller, const uin
     mutex_unlock(&p->mutex);
 }
 
+/* A caller that goes on with a handshake which is not known here, or no more, is told so. */
 static void hear_handshake(struct pending *p, const struct caller *caller,
                            const struct handshake_datagram *d, const uint8_t *datagram, size_t size)
 {
     const struct cookie_jar jar = keyed_hash_jar();
     uint64_t peer = address_number(&caller->from), host = address_host_number(&caller->from);
     bool has_cookie = handshake_has_cookie(&jar, peer, clock_now(), datagram, size);
+    uint8_t answer[TRAILER_BYTES];
 
     mutex_lock(&p->mutex);
     struct pending_handshake *h = find(p, peer, d->nonce);
-    if (h == NULL && !has_cookie)
+    bool is_unproven = h == NULL && !has_cookie, is_open = !p->is_stopping;
+    if (is_unproven)
         p->counts.unproven++;
     else if (h == NULL && !p->is_stopping)
         h = take_place(p, peer, host, d);
@@ -215,6 +218,8 @@ static void hear_handshake(struct pending *p, const struct caller *caller,
     mutex_unlock(&p->mutex);
     if (h != NULL)
         condition_signal(&p->has_work);
+    else if (is_unproven && is_open && handshake_disown(&jar, peer, clock_now(), d, answer))
+        p->rules.send(p->rules.context, caller, answer, sizeof(answer));
 }
 
 /* A hello is answered with a cookie. A hello with a good cookie is of a caller without keys, and is
@@ -350,6 +355,16 @@ static struct tls_handshake *begin(const struct pending_rules *rules, uint32_t t
     return tls;
 }
 
+/* A caller whose key was accepted has begun anew: nobody speaks for what it had begun before. */
+static void free_before(struct pending *p, const struct pending_handshake *newest)
+{
+    for (uint32_t i = 0; i < p->rules.places; i++) {
+        struct pending_handshake *h = &p->place[i];
+        if (h != newest && h->state == PENDING_WAITS && is_known(h) && h->peer == newest->peer)
+            free_place(h);
+    }
+}
+
 /* Goes on with a handshake, for which it leaves the mutex. A host is charged for each handshake
  * that begins, and gets that back if it ends well. A handshake that could not begin for want of
  * memory is over: its caller says again what began it. One that has ended well is over once its
@@ -378,6 +393,8 @@ static void serve(struct pending *p, struct pending_handshake *h, instant now)
     h->state = PENDING_WAITS;
     if (h->tls == NULL || (is_done && has_ended))
         sources_refund(&p->sources, h->host);
+    if (is_done && has_ended)
+        free_before(p, h);
     if (is_done)
         h->again = clock_now() + PENDING_PAUSE;
     else

@@ -11,7 +11,9 @@
  * gets the place of one which was refused, or which has had it for HANDSHAKE_PATIENCE. `limit` ends
  * each handshake, and the wait for room of a caller who says nothing for so long. So a caller that
  * begins a handshake and does not go on with it keeps others waiting for HANDSHAKE_PATIENCE at
- * most. Hosts whose handshakes fail may begin few (sources.h), and come last.
+ * most. A caller with keys that goes on with a handshake that has no place is told so (with a
+ * cookie), and may begin anew; once its key is accepted again its old place is free. Hosts whose
+ * handshakes fail may begin few (sources.h), and come last.
  *
  * Any thread may call these functions unless a comment says otherwise. The mutex is held for a few
  * instructions, and never while `send` or `on_success` runs. */

@@ -9,6 +9,7 @@
 
 static const duration HANDSHAKE_LIMIT = 5 * SECOND; /* a cookie is good for longer */
 static const duration ANEW_LEAST = SECOND;          /* for a peer to answer once more */
+static const duration KEYS_ARE_USED = MILLISECOND;  /* by another thread */
 
 static bool is_sender(const struct zcrp_entity *e)
 {
@@ -30,6 +31,7 @@ bool keyed_init(struct zcrp_entity *e)
 
     if (session_keys == NULL)
         return true;
+    k->anew = NEVER;
     k->keyring = is_sender(e) ? &session_keys->sender : &session_keys->receiver;
     if (!is_sender(e) || keyring_is_ready(k->keyring))
         return true;
@@ -96,6 +98,8 @@ static void hear_handshake(struct zcrp_entity *e, instant now, const uint8_t *da
     if (h->machine.phase != HANDSHAKE_ASKS)
         sender_on_keys(e->machine.sender,
                        h->verdict == TLS_DONE ? OUTCOME_NOT_ADMITTED : OUTCOME_KEYS);
+    if (h->machine.is_forgotten && e->keyed.anew == NEVER)
+        e->keyed.anew = now;
     if (has_ended)
         take_keys(e, now);
     else if (tls_handshake_has_failed(h))
@@ -121,10 +125,9 @@ bool keyed_hear_handshake(struct zcrp_entity *sender, instant now, const uint8_t
 {
     const struct keyed *k = &sender->keyed;
     enum datagram_type type = datagram_type(datagram[size - 1]);
-    bool is_asking = k->handshake != NULL && !keyring_is_ready(k->keyring);
+    bool is_plain_cookie = type == DATAGRAM_COOKIE && size == TRAILER_BYTES;
 
-    if (k->handshake == NULL ||
-        (type != DATAGRAM_HANDSHAKE && !(is_asking && type == DATAGRAM_COOKIE)))
+    if (k->handshake == NULL || (type != DATAGRAM_HANDSHAKE && !is_plain_cookie))
         return false;
     hear_handshake(sender, now, datagram, size);
     return true;
@@ -261,17 +264,19 @@ void keyed_add_stats(const struct zcrp_entity *e, struct zcrp_stats *stats)
 /* When a sender begins anew, if nobody has answered well: its cookie may be too old by then, or
  * another process's. Not shortly before it gives up: it would forget that somebody had answered,
  * and fail as unreachable. With keys it waits as long anew, for the first sealed word: the receiver
- * has used its only session by then. A connection whose keys are ready only waits to be admitted.
- */
+ * has used its only session by then. A connection whose keys are ready only waits to be admitted,
+ * unless its peer has forgotten the handshake. */
 static instant anew_at(const struct zcrp_entity *e)
 {
-    const struct tls_handshake *h = e->keyed.handshake;
+    const struct keyed *k = &e->keyed;
+    const struct tls_handshake *h = k->handshake;
     bool is_asking = sender_link(e->machine.sender) == LINK_ASKING && !tls_handshake_has_failed(h);
-    bool has_keys = e->machine.stays && keyring_is_ready(e->keyed.keyring);
-    instant anew = h->since + HANDSHAKE_LIMIT;
+    bool has_keys = e->machine.stays && keyring_is_ready(k->keyring);
+    instant by_time = has_keys ? NEVER : h->since + HANDSHAKE_LIMIT;
+    instant anew = k->anew != NEVER ? k->anew : by_time;
     bool has_time = sender_gives_up_at(e->machine.sender) - anew > ANEW_LEAST;
 
-    return is_asking && !has_keys && has_time ? anew : NEVER;
+    return is_asking && has_time ? anew : NEVER;
 }
 
 instant keyed_deadline(const struct zcrp_entity *e)
@@ -281,17 +286,48 @@ instant keyed_deadline(const struct zcrp_entity *e)
     return h != NULL ? instant_earlier(handshake_deadline(&h->machine), anew_at(e)) : NEVER;
 }
 
-/* Nothing has been sealed with the keys that there may be. */
-static void begin_anew(struct zcrp_entity *e)
+/* Does another thread seal or open with the keys, without the mutex? */
+static bool are_keys_used(const struct zcrp_entity *e)
+{
+    const struct zcrp_entity *other = entity_other(e);
+
+    return keyring_is_ready(e->keyed.keyring) &&
+           (e->link->rx.is_claimed || e->is_sending || (other != NULL && other->is_sending));
+}
+
+/* The keys that there may be are known to nobody any more. Both machines go on as before they had
+ * them. */
+static void forget_keys(struct zcrp_entity *e, instant now)
+{
+    struct zcrp_entity *receiver = entity_other(e);
+
+    if (receiver != NULL) {
+        entity_touch(receiver);
+        receiver_unbind(receiver->machine.receiver, now);
+    }
+    session_keys_clear(e->link->session_keys);
+    sender_on_keys(e->machine.sender, OUTCOME_UNREACHABLE);
+}
+
+/* What was sent early may have arrived, and is not sent again. */
+static void begin_anew(struct zcrp_entity *e, instant now)
 {
     struct keyed *k = &e->keyed;
 
+    if (are_keys_used(e)) {
+        k->anew = now + KEYS_ARE_USED;
+        return;
+    }
+    if (!sender_unbind(e->machine.sender, now)) {
+        machine_fail(&e->machine, now, OUTCOME_RESTARTED);
+        return;
+    }
+    k->anew = NEVER;
     drop_handshake(k);
-    session_keys_clear(e->link->session_keys);
-    sender_on_keys(e->machine.sender, OUTCOME_UNREACHABLE);
+    forget_keys(e, now);
     k->handshake = begin(k->keys);
     if (k->handshake == NULL)
-        fail(e, clock_now());
+        fail(e, now);
 }
 
 /* Has a connection lost its peer, or never found it? Then it asks for nothing any more. */
@@ -317,7 +353,7 @@ void keyed_expire(struct zcrp_entity *e, instant now)
         return;
     }
     if (anew_at(e) <= now) {
-        begin_anew(e);
+        begin_anew(e, now);
         return;
     }
     handshake_expire(&h->machine, now);

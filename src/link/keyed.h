@@ -1,7 +1,8 @@
 /* What a half does with keys. Without keys nothing of this does anything.
  *
  *     connection, connecting side   the sender's handshake --> keyrings of both halves --> the
- *                                   machines are admitted
+ *                                   machines are admitted; it begins anew if the listening side
+ *                                   has forgotten it before it has admitted this side
  *     connection, listening side    the listener had the handshake before there were halves
  *     sender over descriptors       as the connecting side; if that does not end, it begins anew
  *     receiver over descriptors     pending handshakes with one place, until one ends well
@@ -29,6 +30,8 @@ struct keyed {
     struct keyring *keyring;         /* of this half; NULL: there are no keys */
     struct tls_handshake *handshake; /* (m) of a sender; NULL: it is over, or there is none */
     struct zcrp_keys *keys;          /* held by a sender, to begin anew; else NULL */
+    instant anew;                    /* (m) when it does, because its peer has forgotten the
+                                        handshake; NEVER: not for that */
     struct pending *pending;         /* of a receiver over descriptors; else NULL */
     struct datagram_queue *answers;  /* (m) to its callers */
 };

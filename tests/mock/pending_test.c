@@ -21,6 +21,7 @@ static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = {1};
 static struct zcrp_keys *keys;
 static struct pending *r;
 static bool has_thread;
+static duration limit;
 static _Atomic duration later; /* than it is */
 
 instant __real_clock_now(void);
@@ -111,7 +112,7 @@ static void open_with(bool has_one)
                                         .places = PLACES,
                                         .of_host = OF_HOST,
                                         .at_once = 32,
-                                        .limit = 5 * SECOND,
+                                        .limit = limit,
                                         .send = send_answer,
                                         .on_success = on_success};
 
@@ -127,6 +128,7 @@ static void setup(void)
     told.count = 0;
     told_bytes = 0;
     later = 0;
+    limit = 5 * SECOND;
     successes = lacks = 0;
     r = NULL;
     if (zcrp_keys_psk(&keys, "a", key, sizeof(key)) != ZCRP_OK) /* built without */
@@ -257,6 +259,58 @@ TEST(hear__no_cookie_no_place)
     assert_false(is_here("192.0.2.1", 1000, 1));
     assert_int_equal(dropped(), 0);
     assert_int_equal(told_bytes, 0);
+}
+
+/* The last bytes of a caller with these flags, which says nothing that can be checked here. */
+static void hear_end(uint64_t nonce, uint8_t flags)
+{
+    const struct caller caller = caller_at("192.0.2.1", 1000);
+    const struct handshake_datagram d = {.tag = TAG, .nonce = nonce, .cookie = 1, .flags = flags};
+    uint8_t datagram[SEAL_TAG_BYTES + TRAILER_BYTES] = {0};
+
+    told.count = 0;
+    handshake_encode(datagram + SEAL_TAG_BYTES, &d);
+    pending_hear(r, &caller, datagram, sizeof(datagram));
+}
+
+static void expect_cookie(uint64_t nonce)
+{
+    const struct caller caller = caller_at("192.0.2.1", 1000);
+    const struct cookie_jar jar = keyed_hash_jar();
+    const struct cookie_owner owner = {
+        .peer = address_number(&caller.from), .nonce = nonce, .pairing = {.tag = TAG}};
+    struct cookie_answer answer;
+
+    assert_int_equal(told.count, 1);
+    assert_int_equal(cookie_answer_decode(told.datagram[0].bytes, told.datagram[0].size, &answer),
+                     VERDICT_OK);
+    assert_int_equal(answer.nonce, nonce);
+    assert_int_equal(answer.pairing.tag, TAG);
+    assert_true(cookie_is_good(&jar, &owner, clock_now(), answer.cookie));
+}
+
+/* A caller that goes on with a handshake is told that it is not known here, each time that it
+ * speaks. Nothing is kept of it. */
+TEST(hear__a_handshake_that_is_not_known)
+{
+    static const uint8_t of_others[] = {HANDSHAKE_SECOND | HANDSHAKE_ANSWERS, HANDSHAKE_ANSWERS,
+                                        HANDSHAKE_SECOND | HANDSHAKE_REFUSES, 0};
+    open_with(false);
+    for (uint64_t nonce = 1; nonce < 3; nonce++) {
+        hear_end(nonce, HANDSHAKE_SECOND);
+        expect_cookie(nonce);
+        assert_false(is_here("192.0.2.1", 1000, nonce));
+    }
+    for (size_t i = 0; i < sizeof(of_others); i++) {
+        hear_end(1, of_others[i]);
+        assert_int_equal(told.count, 0);
+    }
+    hear("192.0.2.1", 1000, 1);
+    hear_end(1, HANDSHAKE_SECOND);
+    assert_int_equal(told.count, 0); /* it has a place now */
+    pending_end(r);
+    hear_end(2, HANDSHAKE_SECOND);
+    assert_int_equal(told.count, 0);
 }
 
 TEST(hear__nobody_behind_the_last)
@@ -392,5 +446,44 @@ TEST(on_success__not_for_who_is_gone)
     assert_int_equal(successes, 0);
     while (successes == 0)
         talk(h);
+    tls_handshake_destroy(h);
+}
+
+/* A caller that waits for room says nothing for so long that it is forgotten. Then it is told that,
+ * and believes it when it is told again. */
+TEST(hear__a_caller_that_was_forgotten)
+{
+    lacks = 1000000;
+    limit = 200 * MILLISECOND; /* it repeats its last bytes more rarely in the end */
+    open_with(true);
+    struct tls_handshake *h = tls_handshake_create(keys, true, TAG, 1);
+    while (h->machine.doubted == NEVER)
+        talk(h);
+    assert_int_equal(h->machine.phase, HANDSHAKE_ENDS);
+    assert_false(h->machine.is_forgotten);
+    while (!h->machine.is_forgotten)
+        talk(h);
+    assert_int_equal(successes, 0);
+    tls_handshake_destroy(h);
+}
+
+/* What the caller had begun before is not admitted as well. */
+TEST(on_success__for_who_has_begun_anew)
+{
+    lacks = 1000000;
+    open_with(true);
+    struct tls_handshake *before = tls_handshake_create(keys, true, TAG, 1);
+    while (before->verdict != TLS_DONE || lacks == 1000000)
+        talk(before);
+    struct tls_handshake *h = tls_handshake_create(keys, true, TAG, 2);
+    while (h->verdict != TLS_DONE || is_here("192.0.2.1", 1000, 1))
+        talk(h);
+    lacks = 0;
+    while (successes == 0)
+        talk(h);
+    while (is_here("192.0.2.1", 1000, 2))
+        usleep(1000);
+    assert_int_equal(successes, 1);
+    tls_handshake_destroy(before);
     tls_handshake_destroy(h);
 }

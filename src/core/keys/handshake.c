@@ -9,6 +9,10 @@ static const duration FIRST_REPEAT = 50 * MILLISECOND;
 static const duration SLOWEST_REPEAT = 500 * MILLISECOND;
 /* A word that nobody has proved may be a stranger's. The other side's own comes before that. */
 static const duration REFUSAL_DELAY = 500 * MILLISECOND;
+/* What was under way when the listening side was through has come by then. What the connecting side
+ * repeats brings another cookie long before the second one. */
+static const duration DOUBT_LEAST = SECOND;
+static const duration DOUBT_MOST = 5 * SECOND;
 
 enum {
     COOKIE_AT = 8,
@@ -75,6 +79,15 @@ bool handshake_has_cookie(const struct cookie_jar *jar, uint64_t peer, instant n
         return false;
     const struct cookie_owner owner = {.peer = peer, .nonce = d.nonce, .pairing = {.tag = d.tag}};
     return cookie_is_good(jar, &owner, now, d.cookie);
+}
+
+bool handshake_disown(const struct cookie_jar *jar, uint64_t peer, instant now,
+                      const struct handshake_datagram *d, uint8_t out[TRAILER_BYTES])
+{
+    const struct cookie_owner owner = {.peer = peer, .nonce = d->nonce, .pairing = {.tag = d->tag}};
+    const struct cookie_answer answer = {
+        .pairing = owner.pairing, .nonce = d->nonce, .cookie = cookie_make(jar, &owner, now)};
+    return d->flags == HANDSHAKE_SECOND && cookie_answer_encode(out, TRAILER_BYTES, &answer) > 0;
 }
 
 bool handshake_refuse_hello(const uint8_t *hello, size_t size, uint8_t out[TRAILER_BYTES])
@@ -149,13 +162,28 @@ void handshake_init(struct handshake *h, bool is_connecting, uint32_t tag, uint6
                             .phase = is_connecting ? HANDSHAKE_ASKS : HANDSHAKE_TALKS,
                             .is_hello_due = is_connecting,
                             .timer = is_connecting ? now + FIRST_REPEAT : NEVER,
-                            .refusal = NEVER};
+                            .refusal = NEVER,
+                            .doubted = NEVER};
+}
+
+/* The other side says that it does not know this handshake, which has ended for this side. */
+static void note_doubt(struct handshake *h, instant now)
+{
+    bool is_first = h->doubted == NEVER || now - h->doubted > DOUBT_MOST;
+    h->is_forgotten |= !is_first && now - h->doubted >= DOUBT_LEAST;
+    if (is_first)
+        h->doubted = now;
 }
 
 bool handshake_on_cookie(struct handshake *h, instant now, const struct cookie_answer *answer)
 {
-    if (h->phase != HANDSHAKE_ASKS || answer->nonce != h->nonce || answer->pairing.tag != h->tag ||
-        answer->pairing.session != 0) {
+    bool is_ours =
+        answer->nonce == h->nonce && answer->pairing.tag == h->tag && answer->pairing.session == 0;
+    if (is_ours && h->phase == HANDSHAKE_ENDS) {
+        note_doubt(h, now);
+        return false;
+    }
+    if (!is_ours || h->phase != HANDSHAKE_ASKS) {
         h->dropped++;
         return false;
     }
@@ -395,4 +423,8 @@ void handshake_check(const struct handshake *h)
         CHECK(h->in[level].read <= there(&h->in[level]));
         CHECK(there(&h->in[level]) <= HANDSHAKE_ROOM);
     }
+    bool has_ended =
+        h->phase == HANDSHAKE_ENDS || h->phase == HANDSHAKE_OVER || h->phase == HANDSHAKE_REFUSED;
+    CHECK(h->doubted == NEVER || (h->is_connecting && has_ended));
+    CHECK(!h->is_forgotten || h->doubted != NEVER);
 }

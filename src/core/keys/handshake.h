@@ -15,8 +15,13 @@
  * other side does not have is repeated by the timer. An answer is never sent before the cookie has
  * come back, which is for the caller of hear to see to.
  *
+ * A listening side that has forgotten a handshake says so with one more cookie. For a connecting
+ * side that has the keys two of them count, DOUBT_LEAST to DOUBT_MOST apart (handshake.c): one may
+ * only be late, from before the listening side was through.
+ *
  * I1  acknowledged <= written <= room, of each stream out;
- * I2  read <= there <= room, of each stream in. */
+ * I2  read <= there <= room, of each stream in;
+ * I3  only a handshake that has ended, of a connecting side, is doubted or forgotten. */
 #ifndef ZCRP_CORE_HANDSHAKE_H
 #define ZCRP_CORE_HANDSHAKE_H
 
@@ -64,6 +69,12 @@ enum verdict handshake_decode(const uint8_t *in, size_t size, struct handshake_d
 bool handshake_has_cookie(const struct cookie_jar *jar, uint64_t peer, instant now,
                           const uint8_t *datagram, size_t size);
 
+/* Writes a cookie that tells the sender of this datagram: its handshake is not known here, or no
+ * more. It has fewer bytes than the datagram. False unless that is of the second level, from the
+ * side that connects: this side may have keys already, and has no other way to learn it. */
+bool handshake_disown(const struct cookie_jar *jar, uint64_t peer, instant now,
+                      const struct handshake_datagram *d, uint8_t out[TRAILER_BYTES]);
+
 /* Writes what refuses the sender of a hello, which has no keys. False if it is no hello. */
 bool handshake_refuse_hello(const uint8_t *hello, size_t size, uint8_t out[TRAILER_BYTES]);
 
@@ -106,6 +117,8 @@ struct handshake {
     instant timer;    /* when what was not answered goes again */
     uint32_t repeats; /* since anything new came */
     instant refusal;  /* an unproven word that it is refused counts from then on; NEVER: none */
+    instant doubted;  /* since then the other side may have forgotten it; NEVER: it has not */
+    bool is_forgotten;
     uint64_t dropped; /* datagrams that were none of this handshake, or forged */
 };
 
@@ -114,7 +127,7 @@ void handshake_init(struct handshake *h, bool is_connecting, uint32_t tag, uint6
                     instant now);
 
 /* A cookie came. True if the connecting side now has one, and had none: its bytes may be written.
- */
+ * If there are keys it says that the other side does not know this handshake (is_forgotten). */
 bool handshake_on_cookie(struct handshake *h, instant now, const struct cookie_answer *answer);
 
 /* The keys of the second level, in both directions. */
@@ -143,7 +156,7 @@ void handshake_refuse(struct handshake *h);
 void handshake_expire(struct handshake *h, instant now);
 instant handshake_deadline(const struct handshake *h);
 
-/* CHECKs I1 and I2. */
+/* CHECKs I1 to I3. */
 void handshake_check(const struct handshake *h);
 
 #endif

@@ -144,6 +144,11 @@ struct receiver_arrivals {
 /* The keyring is ready: its sender is bound. */
 void receiver_admit(struct receiver *r, instant now);
 
+/* The keyring is not ready any more: the peer has forgotten the handshake before it said anything.
+ * What is posted stays, for the peer of the next one. Nothing changes if the receiver has no
+ * session, or has heard something in it, or closes. No plan is out. */
+void receiver_unbind(struct receiver *r, instant now);
+
 /* A hello that arrived before the receiver was there; anything else is dropped. */
 void receiver_welcome(struct receiver *r, instant now, const uint8_t *hello, size_t size);
 

@@ -36,6 +36,13 @@ void receiver_session_bind(struct receiver_session *s, uint32_t name, const stru
     s->is_untold = false;
 }
 
+void receiver_session_unbind(struct receiver_session *s, uint64_t first)
+{
+    uint64_t base = s->message_base, next = base + first;
+    *s = (struct receiver_session){
+        .left = s->left, .message_base = base, .requested = next, .known = next, .named = next};
+}
+
 void receiver_session_leave(struct receiver_session *s, uint64_t next, uint64_t first)
 {
     *s = (struct receiver_session){.left = s->left,

@@ -66,6 +66,10 @@ enum hello_use receiver_session_use(const struct receiver_session *s, const stru
 void receiver_session_bind(struct receiver_session *s, uint32_t name, const struct hello *hello,
                            uint64_t first);
 
+/* The session counts as never bound: nothing came in it, and its sender never knew of it. All that
+ * is posted is announced to the next one, whose messages have the same numbers. */
+void receiver_session_unbind(struct receiver_session *s, uint64_t first);
+
 /* Leaves the session, if any. Numbers of the next one count from `next`, the message that is posted
  * next; it will bear `first` on the wire. */
 void receiver_session_leave(struct receiver_session *s, uint64_t next, uint64_t first);

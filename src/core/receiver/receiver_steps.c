@@ -154,6 +154,17 @@ void receiver_admit(struct receiver *r, instant now)
     answer(r, now, true);
 }
 
+void receiver_unbind(struct receiver *r, instant now)
+{
+    if (!r->session.is_unheard || r->phase != RECEIVER_OPEN)
+        return;
+    receiver_session_unbind(&r->session, r->config.first_message);
+    receiver_clear_due(r, REPLY_REQUESTS);
+    forget_offers(r);
+    r->plans++;
+    receiver_timer_on_leave(&r->timer, now);
+}
+
 /* ---- hellos within a pairing ---- */
 
 /* The sender has finished, or gone: nothing that is left will come. It says whether it leaves

@@ -150,6 +150,11 @@ enum {
  * comes that was sealed in the session, or sender_admit. */
 void sender_admit_early(struct sender *s, instant now, uint32_t count, uint64_t size);
 
+/* The keyring is not ready any more: the peer has forgotten the handshake before this side was
+ * admitted. The session counts as never begun, and the limit of time goes on. False, and nothing
+ * has changed, if units were sent early: nobody knows what has become of them. */
+bool sender_unbind(struct sender *s, instant now);
+
 /* Has the session begun, and is the peer known to be in it? */
 bool sender_is_admitted(const struct sender *s);
 

@@ -327,19 +327,25 @@ static void enter(struct sender *s, instant now, struct pairing pairing)
         sender_session_set_due(&s->session, HELLO_TELLS); /* only to say good-bye */
 }
 
+/* Leaves a session in which nothing was sent: its messages go on in the next one. */
+static void leave_unused(struct sender *s, instant now)
+{
+    /* What was cancelled before it had a buffer may be over, and the cursor not have got there. */
+    uint64_t cursor = greater(s->recovery.to_send.cursor, s->messages.base);
+    sender_leave(s, now);
+    s->recovery.to_send.cursor = cursor;
+    messages_out_forget(&s->messages, cursor);
+}
+
 /* A new session takes the place of the present one, if any. What that one had begun is lost with
  * it; messages of which it saw nothing go on in the new one. */
 static void replace(struct sender *s, instant now, struct pairing pairing)
 {
-    /* What was cancelled before it had a buffer may be over, and the cursor not have got there. */
-    uint64_t cursor = greater(s->recovery.to_send.cursor, s->messages.base);
-    bool has_sent = s->session.has_sent;
-    if (has_sent)
+    if (!s->session.has_sent) {
+        leave_unused(s, now);
+    } else {
         messages_out_end_all(&s->messages, OUTCOME_RESTARTED);
-    sender_leave(s, now);
-    if (!has_sent) {
-        s->recovery.to_send.cursor = cursor;
-        messages_out_forget(&s->messages, cursor);
+        sender_leave(s, now);
     }
     enter(s, now, pairing);
 }
@@ -551,6 +557,19 @@ void sender_admit_early(struct sender *s, instant now, uint32_t count, uint64_t 
     enter(s, now, s->config.keyring->pairing);
     s->session.is_early = true;
     on_run(s, &run, &budget);
+}
+
+bool sender_unbind(struct sender *s, instant now)
+{
+    const struct sender_timer timer = s->timer;
+    if (s->session.is_early && s->session.has_sent)
+        return false;
+    if (!s->session.is_early)
+        return true;
+    leave_unused(s, now);
+    s->timer = timer;
+    sender_session_unbind(&s->session);
+    return true;
 }
 
 /* What was not sealed with the keys of the session changes nothing but a counter. */

@@ -145,6 +145,12 @@ void sender_session_leave(struct sender_session *s)
                                  .unpaired = s->unpaired};
 }
 
+void sender_session_unbind(struct sender_session *s)
+{
+    s->left = (struct pairing){.session = 0};
+    s->was_paired = false;
+}
+
 void sender_session_confirm_again(struct sender_session *s, const struct block_ack *ack)
 {
     bool is_session = ack->pairing.session == s->left.session || s->left.session == 0;

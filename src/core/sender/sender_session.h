@@ -159,6 +159,9 @@ void sender_session_enter(struct sender_session *s, struct pairing pairing, uint
 /* Leaves the session, if any. Nothing is asked and nothing is due afterwards. */
 void sender_session_leave(struct sender_session *s);
 
+/* The session that was left was an early one, which never began for its peer. */
+void sender_session_unbind(struct sender_session *s);
+
 /* An acknowledgement arrived that is not of the present session. If it closes the session before,
  * the confirmation was lost: it is due again. */
 void sender_session_confirm_again(struct sender_session *s, const struct block_ack *ack);

@@ -312,6 +312,95 @@ TEST(keys__room_comes_later, .needs = has_keys, .rows = 2)
     zcrp_free_msg(own);
 }
 
+/* The caller is known, and there is no room. */
+static void await_no_room(const struct pair *p)
+{
+    struct zcrp_listener_stats stats;
+    do {
+        ck_assert_int_eq(zcrp_connection_wait(p->there, ENDS_SECOND / 10), ZCRP_ERROR_TIMEOUT);
+        ck_assert_int_eq(zcrp_listener_stats(p->house.listener, &stats), ZCRP_OK);
+    } while (stats.dropped == 0);
+}
+
+/* All of the listener's goes, and another one listens at its port. */
+static void listen_anew(struct pair *p, struct zcrp_options options)
+{
+    (void)zcrp_connection_close(p->there);
+    (void)zcrp_connection_close(p->here);
+    ck_assert_int_eq(zcrp_listener_close(p->house.listener), ZCRP_OK);
+    options.keys = shared("alice", key);
+    ck_assert_int_eq(zcrp_listen(&p->house.listener, "127.0.0.1", p->house.port, &options),
+                     ZCRP_OK);
+    zcrp_keys_free(options.keys);
+}
+
+/* A listener that is started anew does not know who waits for room: the caller begins anew, with
+ * all that was posted. One with first messages has its buffers announced, but has sent nothing. On
+ * one host messages may cross through memory. */
+TEST(keys__listener_is_started_anew, .needs = has_keys, .rows = 3)
+{
+    const struct zcrp_options full = {.connections = 1,
+                                      .first_messages = _i == 1,
+                                      .first_bytes = 1000},
+                              patient = {.connect_ns = 60 * ENDS_SECOND};
+    struct zcrp_msg *in = zcrp_alloc_msg(1000), *out = zcrp_alloc_msg(1000),
+                    *none = zcrp_alloc_msg(1000);
+    struct pair p, other;
+    if (_i == 2)
+        ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
+    meet(&p, full);
+    other = p;
+    ck_assert_int_eq(call(&other, patient, shared("alice", key), 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(other.there), none, 1000), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(other.there), in, 1000), ZCRP_OK);
+    await_no_room(&other);
+    ck_assert_int_eq(zcrp_cancel(none), ZCRP_OK);
+    listen_anew(&p, full);
+    ck_assert_int_eq(zcrp_connection_wait(other.there, 20 * ENDS_SECOND), ZCRP_OK);
+    other.house = p.house;
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &other.here, 5 * ENDS_SECOND), ZCRP_OK);
+    fill(out->buffer, 1000, 3);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(other.here), out, 1000), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(out, 10 * ENDS_SECOND), ZCRP_ERROR_PEER_CANCELLED);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(other.here), out, 1000), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(out, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_mem_eq(in->buffer, out->buffer, 1000);
+    pass(other.here, other.there, 5000, 1);
+    if (_i == 1) { /* it has a buffer */
+        ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(other.there), out, 1000), ZCRP_OK);
+        ck_assert_int_eq(zcrp_wait_for(zcrp_connection_first(other.here, 0), 10 * ENDS_SECOND),
+                         ZCRP_OK);
+        ck_assert_int_eq(zcrp_wait_for(out, 10 * ENDS_SECOND), ZCRP_OK);
+    }
+    pass(other.there, other.here, 5000, 2);
+    part(&other);
+    zcrp_free_msg(none);
+    zcrp_free_msg(out);
+    zcrp_free_msg(in);
+}
+
+/* The same of a caller that has sent its first message: the old listener may have had it. */
+TEST(keys__listener_is_started_anew_behind_a_first_message, .needs = has_keys)
+{
+    const struct zcrp_options full = {.connections = 1, .first_messages = 1, .first_bytes = 1000},
+                              patient = {.connect_ns = 60 * ENDS_SECOND};
+    struct zcrp_msg *out = zcrp_alloc_msg(1000);
+    struct pair p, other;
+    meet(&p, full);
+    other = p;
+    ck_assert_int_eq(call(&other, patient, shared("alice", key), 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(other.there), out, 1000), ZCRP_OK);
+    await_no_room(&other);
+    listen_anew(&p, full);
+    ck_assert_int_eq(zcrp_connection_wait(other.there, 20 * ENDS_SECOND), ZCRP_ERROR_RESTARTED);
+    ck_assert_int_eq(zcrp_wait_for(out, 10 * ENDS_SECOND), ZCRP_ERROR_RESTARTED);
+    (void)zcrp_connection_close(other.there);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &other.here, 0), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_listener_close(p.house.listener), ZCRP_OK);
+    zcrp_free_msg(out);
+}
+
 /* What a caller posts while it waits for room waits for longer than its peer may be silent. */
 TEST(keys__a_buffer_waits_for_room, .needs = has_keys)
 {

@@ -91,6 +91,23 @@ TEST(handshake_has_cookie__of_this_peer)
     ck_assert(!handshake_has_cookie(&jar, 3, now, datagram, TRAILER_BYTES));
 }
 
+TEST(handshake_disown__of_a_connecting_side_that_ends)
+{
+    const struct cookie_jar jar = jar_of_seed(1);
+    const struct cookie_owner owner = {.peer = 3, .nonce = NONCE, .pairing = {.tag = TAG}};
+    struct handshake_datagram d = {.tag = TAG, .nonce = NONCE, .flags = HANDSHAKE_SECOND};
+    struct cookie_answer answer;
+    uint8_t out[TRAILER_BYTES];
+    ck_assert(handshake_disown(&jar, 3, now, &d, out));
+    ck_assert_int_eq(cookie_answer_decode(out, sizeof out, &answer), VERDICT_OK);
+    ck_assert_uint_eq(answer.pairing.tag, TAG);
+    ck_assert_uint_eq(answer.pairing.session, 0);
+    ck_assert_uint_eq(answer.nonce, NONCE);
+    ck_assert(cookie_is_good(&jar, &owner, now, answer.cookie));
+    for (d.flags = 0; d.flags < 8; d.flags++)
+        ck_assert(handshake_disown(&jar, 3, now, &d, out) == (d.flags == HANDSHAKE_SECOND));
+}
+
 TEST(handshake_refuse_hello__by_its_name)
 {
     const struct hello hello = {.pairing = {.tag = TAG}, .nonce = NONCE};
@@ -469,4 +486,67 @@ TEST(handshake_hear__news_of_what_is_there)
     ck_assert(hear_from_server(d));
     ck_assert_int_eq(interval(), 400 * MILLISECOND);
     ck_assert_uint_eq(deliver(&client, &server, 0), 2); /* from 1024 on */
+}
+
+/* ---- a listening side that has forgotten it ---- */
+
+/* A cookie of the other side's comes, so much later. Has that one forgotten the handshake? */
+static bool doubt_after(duration later, uint64_t nonce)
+{
+    const struct cookie_answer answer = {.pairing = {.tag = TAG}, .nonce = nonce, .cookie = COOKIE};
+    now += later;
+    ck_assert(!handshake_on_cookie(&client, now, &answer));
+    handshake_check(&client);
+    ck_assert_int_eq(client.phase, HANDSHAKE_ENDS);
+    return client.is_forgotten;
+}
+
+static void end_client(void)
+{
+    give_cookie();
+    use_keys();
+    write_bytes(&client, HANDSHAKE_LEVEL_SECOND, 36);
+    handshake_end(&client);
+}
+
+TEST(handshake_on_cookie__twice_means_forgotten)
+{
+    end_client();
+    ck_assert(!doubt_after(0, NONCE));
+    ck_assert(!doubt_after(SECOND / 2, NONCE)); /* they left together */
+    ck_assert(!doubt_after(SECOND / 2 - 1, NONCE));
+    ck_assert(doubt_after(1, NONCE));
+}
+
+/* They have nothing to do with each other. */
+TEST(handshake_on_cookie__two_that_are_far_apart)
+{
+    end_client();
+    ck_assert(!doubt_after(0, NONCE));
+    ck_assert(!doubt_after(6 * SECOND, NONCE));
+    ck_assert(!doubt_after(SECOND / 2, NONCE));
+    ck_assert(doubt_after(SECOND, NONCE));
+}
+
+/* Who cannot read the path does not know the nonce. */
+TEST(handshake_on_cookie__of_a_stranger)
+{
+    end_client();
+    for (int i = 0; i < 10; i++)
+        ck_assert(!doubt_after(SECOND, NONCE + 1));
+    ck_assert_int_eq(client.doubted, NEVER);
+    ck_assert_uint_eq(client.dropped, 10);
+}
+
+/* While bytes cross both sides are there, and the side that listens has no doubts. */
+TEST(handshake_on_cookie__at_other_times)
+{
+    const struct cookie_answer answer = {.pairing = {.tag = TAG}, .nonce = NONCE, .cookie = COOKIE};
+    give_cookie();
+    for (int i = 0; i < 2; i++)
+        ck_assert(!handshake_on_cookie(&client, now += 2 * SECOND, &answer));
+    ck_assert_int_eq(client.doubted, NEVER);
+    handshake_end(&server);
+    ck_assert(!handshake_on_cookie(&server, now, &answer));
+    ck_assert_int_eq(server.doubted, NEVER);
 }

@@ -502,3 +502,64 @@ TEST(receiver_landed__no_numbers_through_memory)
     land();
     expect_whole(UNITS);
 }
+
+/* ---- the peer forgets the handshake ---- */
+
+/* What the receiver says next: so many messages from the first on, and nothing else. */
+static void expect_request(uint32_t tag, uint32_t count)
+{
+    static struct burst burst;
+    struct request request;
+    uint32_t named = 0;
+    ck_assert(receiver_take(r, SECOND, &burst));
+    ck_assert_int_eq(request_decode(burst.control, burst.bytes, &request), VERDICT_OK);
+    ck_assert_uint_eq(request.pairing.tag, tag);
+    ck_assert_uint_eq(request_run(&request, 0).first, 0);
+    for (uint32_t i = 0; i < request.length; i++)
+        named += request_run(&request, i).count;
+    ck_assert_uint_eq(named, count);
+    ck_assert(!receiver_has_reply(r));
+}
+
+/* Who is admitted next is told of all that is posted, also of what the one before was told. */
+TEST(receiver_unbind__announces_all_again)
+{
+    static uint8_t second[DATA];
+    uint64_t number;
+    expect_request(keys.receiver.pairing.tag, 1);
+    receiver_unbind(r, SECOND);
+    receiver_check(r);
+    ck_assert_uint_eq(receiver_pairing(r).session, 0);
+    ck_assert(receiver_post(r, SECOND, second, second, sizeof second, &number));
+    ck_assert(!receiver_has_reply(r));
+    ck_assert_int_eq(receiver_deadline(r), NEVER);
+    keys.sender.pairing.tag = ++keys.receiver.pairing.tag;
+    receiver_admit(r, SECOND);
+    receiver_check(r);
+    expect_request(keys.receiver.pairing.tag, 2);
+    seal_all();
+    add(0, UNITS);
+    land();
+    expect_whole(UNITS);
+}
+
+/* One that was heard knows this side. */
+TEST(receiver_unbind__not_from_who_was_heard)
+{
+    seal_all();
+    add(0, 3);
+    land();
+    receiver_unbind(r, SECOND);
+    ck_assert_uint_eq(receiver_pairing(r).tag, keys.receiver.pairing.tag);
+    add(3, UNITS);
+    land();
+    expect_whole(UNITS);
+}
+
+TEST(receiver_unbind__while_it_closes)
+{
+    receiver_close(r, SECOND);
+    receiver_unbind(r, SECOND);
+    receiver_check(r);
+    ck_assert_uint_eq(receiver_pairing(r).tag, keys.receiver.pairing.tag);
+}

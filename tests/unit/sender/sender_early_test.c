@@ -225,3 +225,55 @@ TEST(sender_admit__units_behind_early_ones_test_ecn)
     hear(EARLY_UNITS + ECN_PATH_UNITS);
     ck_assert(!sender_wants_ecn(rig.s));
 }
+
+/* ---- the peer forgets the handshake ---- */
+
+/* Nothing was sent: all goes on with the keys of the next one, and so does the limit of time. */
+TEST(sender_unbind__nothing_was_sent)
+{
+    sender_rig_submit(100);
+    sender_rig_submit(SIZE);
+    admit_early();
+    instant gives_up_at = sender_gives_up_at(rig.s);
+    ck_assert(sender_cancel(rig.s, rig.now, 0));
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
+    rig.now += SECOND / 2;
+    ck_assert(sender_unbind(rig.s, rig.now));
+    sender_check(rig.s);
+    ck_assert_int_eq(sender_gives_up_at(rig.s), gives_up_at);
+    ck_assert_int_eq(sender_link(rig.s), LINK_ASKING);
+    sender_rig_expect_nothing();
+    keyring.pairing.tag++;
+    rig.pairing = keyring.pairing;
+    sender_admit(rig.s, rig.now);
+    sender_check(rig.s);
+    ck_assert_int_eq(sender_link(rig.s), LINK_UP);
+    ck_assert_uint_eq(sender_pairing(rig.s).tag, keyring.pairing.tag);
+}
+
+/* Credit of the next one counts. */
+TEST(sender_unbind__early_again)
+{
+    uint32_t largest;
+    sender_rig_submit(100);
+    ck_assert(sender_unbind(rig.s, rig.now)); /* there is nothing to undo */
+    sender_admit_early(rig.s, rig.now, 0, SIZE);
+    sender_rig_expect_nothing();
+    ck_assert(sender_unbind(rig.s, rig.now));
+    admit_early();
+    ck_assert_uint_eq(take_all(&largest), 1);
+}
+
+/* What was sent may have arrived. */
+TEST(sender_unbind__a_unit_was_sent)
+{
+    uint32_t largest;
+    sender_rig_submit(100);
+    admit_early();
+    ck_assert_uint_eq(take_all(&largest), 1);
+    ck_assert(!sender_unbind(rig.s, rig.now));
+    sender_check(rig.s);
+    sender_fail(rig.s, rig.now, OUTCOME_RESTARTED);
+    sender_rig_expect_event(OUTCOME_RESTARTED, 0);
+    ck_assert_int_eq(sender_link(rig.s), LINK_ENDED);
+}
