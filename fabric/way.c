@@ -168,8 +168,8 @@ static void find_bulk(struct way *w)
     }
 }
 
-/* Without keys anybody can say that it is this peer. Who is there stays; one that has ended makes
- * room. */
+/* Without keys anybody can say that it is this peer. Who is there, or is about to be up, stays; one
+ * that has ended makes room. */
 static bool takes_place(struct peer *p)
 {
     if (p->back == NULL)
@@ -177,7 +177,7 @@ static bool takes_place(struct peer *p)
     link_process(p->back->control);
     if (p->back != NULL) {
         int code = zcrp_connection_status(p->back->control->connection);
-        if (code != ZCRP_OK)
+        if (code != ZCRP_OK && code != ZCRP_ERROR_BUSY)
             way_end(p->back, code);
     }
     return p->back == NULL;

@@ -386,3 +386,59 @@ TEST(hostile__strangers)
     (void)take_of(p.b.received, in);
     pair_close(&p);
 }
+
+/* ---- one that says it is another */
+
+/* With this number as its data. */
+static void say_number(struct caller *c, uint8_t number)
+{
+    uint8_t message[ZCRP_COPY_MOST];
+
+    write_eager(message);
+    message[1] = 2;
+    message[16] = number;
+    ck_assert_int_eq(
+        zcrp_send_copy(zcrp_connection_sender(c->connection), message, sizeof(message)), ZCRP_OK);
+}
+
+static uint64_t take_number(const struct node *n)
+{
+    static uint8_t in[ZCRP_COPY_MOST];
+
+    POST(fi_recv(n->ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, in));
+    return take_of(n->received, in).data;
+}
+
+static void await_end(const struct caller *c)
+{
+    int64_t until = now_ms() + WITHIN_S * 1000;
+
+    while (zcrp_connection_status(c->connection) == ZCRP_OK && now_ms() < until)
+        nodes_turn();
+    ck_assert_int_ne(zcrp_connection_status(c->connection), ZCRP_OK);
+}
+
+/* Who is there stays, also if its connection is only about to be up. */
+TEST(hostile__calls_as_one_who_is_there)
+{
+    struct caller old, new;
+    struct sockaddr_in own;
+    size_t size = sizeof(own);
+    char port[16];
+    struct pair p;
+
+    pair_open(&p, NULL);
+    OK(fi_getname(&p.b.ep->fid, &own, &size));
+    (void)snprintf(port, sizeof(port), "%d", ntohs(own.sin_port));
+    call_as(&old, port, 1);
+    say_number(&old, 1);
+    ck_assert_uint_eq(take_number(&p.b), 1);
+    call_as(&new, port, 1);
+    await_end(&new);
+    say_number(&old, 2);
+    ck_assert_uint_eq(take_number(&p.b), 2);
+    take_nothing(p.b.received);
+    (void)zcrp_connection_close(old.connection);
+    (void)zcrp_connection_close(new.connection);
+    pair_close(&p);
+}
