@@ -94,8 +94,8 @@ static bool is_over(const struct cntr *c, const struct waiter *w)
     return c->value >= w->threshold || c->errors != w->errors;
 }
 
-/* Is anybody's wait over who does not know yet? Whoever arms the bell silences it, also for those.
- * Within the mutex. */
+/* Is a thread's wait over that has not noticed yet? A thread that arms the bell silences it for
+ * that one, too. Within the mutex. */
 static bool has_news(const struct cntr *c)
 {
     for (struct list *link = c->waiters.next; link != &c->waiters; link = link->next)

@@ -362,7 +362,7 @@ static void lose_announced(struct list *arrivals, const struct way *w)
     }
 }
 
-/* What failed is here: memory, descriptors, or the receive of one message. */
+/* The fault is at this end (memory, descriptors), or of one message: the peer is not gone. */
 static bool is_of_this_end(int code)
 {
     return code == ZCRP_ERROR_MEMORY || code == ZCRP_ERROR_SYSTEM || code == ZCRP_ERROR_FAULT ||

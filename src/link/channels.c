@@ -70,8 +70,8 @@ static struct channel *channel_on(const struct channels *c, uint64_t cookie)
     return c->cookie[in] == cookie ? c->in : c->out;
 }
 
-/* What the path discovery of each socket was before, as the channel of others on that socket knows
- * it; where there is none, nothing changes. With `leaves` it is left to them. */
+/* Each socket's path discovery before the library changed it: takes the value that another channel
+ * on the socket has, if there is one. With `leaves` that channel alone keeps it. */
 static void share_discovery(struct channels *c, bool leaves)
 {
     for (const struct channels *other = first; other != NULL; other = other->next)
