@@ -27,7 +27,7 @@ static const char *path_of(const char *name)
 {
     static char path[256];
 
-    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    ck_assert_int_lt(snprintf(path, sizeof(path), "%s/%s", folder, name), (int)sizeof(path));
     return path;
 }
 
