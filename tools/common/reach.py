@@ -7,6 +7,7 @@ import os
 import re
 import struct
 import subprocess
+import threading
 
 OPTIONS = ("-O0", "-g1", "-finstrument-functions")
 HOOKS = b"""#include <fcntl.h>
@@ -30,17 +31,33 @@ void __cyg_profile_func_exit(void *function, void *site) {}
 """
 
 
-def functions(program, entered, sources):
-    """Of each of these sources (mutant.Source, by path) the functions that were entered: (first line, last line). A run of
-    the program has written the file `entered`, whose name its environment had as ENTERED."""
-    if not os.path.exists(entered):
-        return {}
-    with open(entered, "rb") as file:
-        data = file.read()
-    addresses = "\n".join(sorted({hex(address) for address, in struct.iter_unpack("P", data[:len(data) // 8 * 8])}))
-    places = subprocess.run(["addr2line", "-e", program], input=addresses, capture_output=True, text=True, check=True).stdout
-    found = collections.defaultdict(list)
-    for path, line in re.findall(r"(src/\S+\.c):(\d+)", places):
-        if path in sources:
-            found[path] += [f for f in sources[path].functions if f[0] <= int(line) <= f[1]]
-    return found
+class Functions:
+    """Of each of these sources (mutant.Source, by path) the functions that runs of the program have entered. Each address
+    is looked up once."""
+
+    def __init__(self, program, sources):
+        self.program, self.sources, self.known, self.lock = program, sources, {}, threading.Lock()
+
+    def look_up(self, addresses):
+        missing = sorted(addresses - self.known.keys())
+        if not missing:
+            return
+        lines = subprocess.run(["addr2line", "-e", self.program], input="\n".join(map(hex, missing)), capture_output=True,
+                               text=True, check=True).stdout.splitlines()
+        for address, line in zip(missing, lines):
+            place = re.search(r"(src/\S+\.c):(\d+)", line)
+            source = self.sources.get(place[1]) if place else None
+            self.known[address] = [(place[1], f) for f in source.functions if f[0] <= int(place[2]) <= f[1]] if source else []
+
+    def entered(self, path):
+        """By source: (first line, last line) of each. A run has written the file, whose name its environment had as ENTERED."""
+        found = collections.defaultdict(list)
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                data = file.read()
+            addresses = {address for address, in struct.iter_unpack("P", data[:len(data) // 8 * 8])}
+            with self.lock:
+                self.look_up(addresses)
+            for source, function in (place for address in sorted(addresses) for place in self.known[address]):
+                found[source].append(function)
+        return found
