@@ -601,8 +601,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_submit(struct zcrp_entity *entity, struct zcr
 
 /* Sends a copy of the bytes, as one message. The caller may change them as soon as this returns.
  * The message is the library's, which frees it at its end; nothing tells of that end: no wait, no
- * collect, no queue. What is left when the peer is lost is lost. It is for what is small and needs
- * no care: an answer, a word of control.
+ * collect, no queue. What is left when the peer is lost is lost. Use it for small messages whose
+ * loss does not matter, such as answers and words of control.
  *
  * 0; ZCRP_ERROR_BUSY: there is no room, because copies of 1 MiB together, less some 250 bytes for
  * each, are under way to this peer: try again when something has ended; _SIZE: more than
@@ -656,8 +656,8 @@ ZCRP_PUBLIC int zcrp_rewrap_msg(struct zcrp_msg *message, void *buffer, nlong si
  * What it costs. Datagrams carry bytes of up to 64 pieces: a message in smaller pieces takes more
  * of them. The kernel reads the pieces, and writes to them, where they lie. The library copies the
  * bytes of a datagram once more than it would in one place only if they lie in several pieces, and
- * it is sealed, or is received over AAL5, or crosses shared memory; or they belong into more than
- * 16 pieces; or it did not come when it was expected, behind a loss.
+ * it is sealed, or is received over AAL5, or crosses shared memory; or they go to more than 16
+ * pieces; or it did not come when it was expected, behind a loss.
  *
  * NULL and errno ENOMEM: no memory. NULL and errno EINVAL, and zcrp_explain(ZCRP_ERROR_ARGUMENT)
  * says which: `count` is below 0 or above ZCRP_PIECES_MOST; `pieces`, or a piece that has bytes, is
@@ -712,13 +712,16 @@ ZCRP_PUBLIC int zcrp_interrupt(struct zcrp_entity *entity);
 /* A descriptor that polls readable while messages have ended and were not collected. It is the
  * entity's: never read or close it. Negative code on failure (_ARGUMENT, _SYSTEM, _FORKED). From
  * the first call on, messages that end are queued for zcrp_collect. Where it also tells of offers
- * (zcrp_expect) or of a connection's status, collect first, until NULL, and ask behind that: what
- * comes in between makes it readable again. */
+ * (zcrp_expect) or of a connection's status, first collect until NULL, then ask for the size or the
+ * status: what arrives in between makes the descriptor readable again. */
 ZCRP_PUBLIC int zcrp_descriptor(struct zcrp_entity *entity);
 
 /* The next message that has ended, in the order in which they ended, or NULL. Never blocks. Each
  * message comes once; a message that is submitted again before it was collected is passed over. A
- * program that collects again and again, in vain, receives by that, as by zcrp_probe. */
+ * program that collects again and again, in vain, receives by that, as by zcrp_probe.
+ *
+ * Collect until NULL: messages that are submitted while there is more to collect leave together,
+ * once they are 256 or have 64 KiB, or after 1 ms. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_collect(struct zcrp_entity *entity);
 
 /* ---- Statistics ----------------------------------------------------------------------------- */
@@ -914,7 +917,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_listen_sized(struct zcrp_listener **listener,
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_accept(struct zcrp_listener *listener,
                                           struct zcrp_connection **connection, int64_t timeout_ns);
 
-/* The listener's port, for one that the system chose. */
+/* The listener's port, for one that the system chose; or ZCRP_ERROR_ARGUMENT, _SYSTEM. */
 ZCRP_PUBLIC int zcrp_listener_port(const struct zcrp_listener *listener);
 
 /* A descriptor to poll: readable while zcrp_accept would not wait. The listener's; do not read or
@@ -941,11 +944,11 @@ ZCRP_PUBLIC int zcrp_listener_stats_sized(struct zcrp_listener *listener,
                                           struct zcrp_listener_stats *stats, size_t stats_size);
 
 /* Ends the waits in zcrp_accept, or the next one, with ZCRP_ERROR_INTERRUPTED. A signal handler may
- * call it. */
+ * call it. 0, or ZCRP_ERROR_ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_listener_interrupt(struct zcrp_listener *listener);
 
 /* Stops listening. Connections in the backlog are closed; their peers are told once, and not waited
- * for. Those that were accepted go on. NULL is fine. */
+ * for. Those that were accepted go on. NULL is fine. 0, or ZCRP_ERROR_TRACE. */
 ZCRP_PUBLIC int zcrp_listener_close(struct zcrp_listener *listener);
 
 /* Connects to a listener, and waits until that has admitted this caller, at most `timeout_ns`
@@ -1006,9 +1009,9 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_first(const struct zcrp_connection 
 
 /* The connection's state: 0 while the peer is there, ZCRP_ERROR_BUSY while this end looks for it,
  * or why the connection has ended: ZCRP_ERROR_PEER_CLOSED, _SILENT, _RESTARTED, _REFUSED, ... An
- * idle peer's death is noticed after options.silence_ns; within 5 to 10 s (ZCRP_ERROR_SILENT) if
- * its host says that its port is closed; within 100 ms (ZCRP_ERROR_DIED) if its process is on this
- * host and messages go from memory to memory. */
+ * idle peer's death is noticed after options.silence_ns; within 5 to 10 s (ZCRP_ERROR_SILENT), at a
+ * listener with keys 15 s, if its host says that its port is closed; within 100 ms
+ * (ZCRP_ERROR_DIED) if its process is on this host and messages go from memory to memory. */
 ZCRP_PUBLIC int zcrp_connection_status(struct zcrp_connection *connection);
 
 /* Waits until the peer is found, or the search has failed, at most `timeout_ns` (negative: as long
@@ -1121,7 +1124,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_open(struct zcrp_queue **queue);
  * a listener. Each is in one queue at most. `context` is the caller's, and comes back with each
  * completion. From then on the queue tells what happens. It also tells at once what was there
  * before: callers in the backlog; that the connection has ended; messages that wait to be
- * collected, where zcrp_descriptor was called. The queue tells how a connection stands only if that
+ * collected, where zcrp_descriptor was called. ZCRP_CONNECTION_UP and _ENDED are told only of what
  * was added as a connection. 0, or ZCRP_ERROR_ARGUMENT (NULL; in a queue already), _FORKED. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_add(struct zcrp_queue *queue, struct zcrp_entity *entity,
                                              void *context);
@@ -1140,9 +1143,9 @@ zcrp_queue_add_listener(struct zcrp_queue *queue, struct zcrp_listener *listener
  * Closing an entity, a connection or a listener removes it first. So no queue tells of messages
  * that end with the close: zcrp_error says how they ended.
  *
- * A message is told once, by take or by zcrp_collect, whichever comes first. Freeing it, or
- * submitting it again, withdraws a completion that was not taken. A message that zcrp_wait_for has
- * waited for is told, too. */
+ * Each message is told once, by take or by zcrp_collect, whichever comes first, also if
+ * zcrp_wait_for has waited for it. Freeing it, or submitting it again, withdraws a completion that
+ * was not taken. */
 ZCRP_PUBLIC int zcrp_queue_remove(struct zcrp_queue *queue, struct zcrp_entity *entity);
 ZCRP_PUBLIC int zcrp_queue_remove_connection(struct zcrp_queue *queue,
                                              struct zcrp_connection *connection);

@@ -4,7 +4,7 @@
  * keeps.
  *
  * A plugin exports one table for each version that it speaks, ncclNetPlugin_v8 to _v12. NCCL takes
- * the newest one that it knows: v8 came with NCCL 2.19, v9 with 2.24, v10 with 2.26, v11 with 2.28,
+ * the newest one that it knows: v8 came with NCCL 2.20, v9 with 2.24, v10 with 2.26, v11 with 2.28,
  * v12 with 2.30.
  * A call returns an enum net_result. NCCL drives one sender or receiver from one thread at a time,
  * and different ones from any threads. */
