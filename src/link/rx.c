@@ -293,7 +293,7 @@ int rx_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant dea
 {
     if (nap == 0)
         return channel_wait(e->channels.in, wake_fd(wake), deadline);
-    return channel_nap(e->channels.in, wake_fd(wake), instant_earlier(deadline, clock_now() + nap));
+    return channel_nap(wake_fd(wake), instant_earlier(deadline, clock_now() + nap));
 }
 
 int rx_receives_of_turn(struct zcrp_entity *e)

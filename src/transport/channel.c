@@ -5,7 +5,6 @@
 #include "transport/aal5/aal5_channel.h"
 #include "transport/udp/socket.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 /* ---- the tap; AAL5 shows its PDUs itself ---- */
@@ -102,48 +101,23 @@ void channel_wake_peer(struct channel *c)
     }
 }
 
-static int broken(struct channel *c, int error)
+/* POLLERR counts as ready: the next call takes the error off the socket. A socket that was closed
+ * (POLLNVAL) or hung up would be ready for ever. */
+int channel_wait(const struct channel *c, int wake_fd, instant deadline)
 {
-    atomic_store_explicit(&c->fault, error, memory_order_relaxed);
-    return CHANNEL_BROKEN;
-}
-
-/* Waits for `events` on the socket, or the wake. POLLERR counts as ready: the next call takes the
- * error off the socket. A socket that was closed (POLLNVAL) or hung up would be ready for ever. */
-static int wait_for(struct channel *c, short events, int wake_fd, instant deadline)
-{
-    struct pollfd set[] = {{.fd = c->fd, .events = events}, {.fd = wake_fd, .events = POLLIN}};
+    struct pollfd set[] = {{.fd = c->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
     int ready = ready_wait(set, 2, deadline);
 
-    if (ready < 0)
-        return broken(c, -ready);
-    if (set[0].revents & POLLNVAL)
-        return broken(c, EBADF);
-    if ((set[0].revents & POLLHUP) && !(set[0].revents & events))
-        return broken(c, EPIPE);
+    if (ready < 0 || (set[0].revents & POLLNVAL) ||
+        (set[0].revents & (POLLHUP | POLLIN)) == POLLHUP)
+        return CHANNEL_BROKEN;
     return (set[0].revents ? CHANNEL_READABLE : 0) | (set[1].revents ? CHANNEL_WOKEN : 0);
 }
 
-int channel_wait(struct channel *c, int wake_fd, instant deadline)
-{
-    return wait_for(c, POLLIN, wake_fd, deadline);
-}
-
-int channel_nap(struct channel *c, int wake_fd, instant deadline)
+int channel_nap(int wake_fd, instant deadline)
 {
     struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
     int ready = ready_wait(&wake, 1, deadline);
 
-    return ready < 0 ? broken(c, -ready) : ready > 0 ? CHANNEL_WOKEN : 0;
-}
-
-int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int wake_fd,
-                          instant deadline)
-{
-    int ready;
-
-    if (verdict == CHANNEL_CROWDED)
-        return channel_nap(c, wake_fd, instant_earlier(deadline, clock_now() + CHANNEL_PAUSE));
-    ready = wait_for(c, POLLOUT, wake_fd, deadline);
-    return ready < 0 ? ready : ready & CHANNEL_WOKEN;
+    return ready < 0 ? CHANNEL_BROKEN : ready > 0 ? CHANNEL_WOKEN : 0;
 }

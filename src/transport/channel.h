@@ -57,7 +57,7 @@ enum channel_verdict {
     CHANNEL_CROWDED = -2, /* the machine has no buffer: try again a little later */
     CHANNEL_TOO_BIG = -3, /* the interface takes no datagram of this size */
     CHANNEL_REFUSED = -4, /* nobody listens at the peer's address, or no route leads there, now */
-    CHANNEL_BROKEN = -5,  /* the descriptor is no use (any more); see channel_fault */
+    CHANNEL_BROKEN = -5,  /* the descriptor is no use (any more) */
     CHANNEL_FAULT = -6,   /* the kernel cannot read, or write, memory that it was given */
     CHANNEL_ABSENT = -7,  /* pages of the user's memory have to arrive first; not from a socket */
 };
@@ -158,7 +158,6 @@ struct channel {
     bool has_leftovers;            /* (r) some of what the socket holds may be others' */
     union address peer;            /* (c) family 0: not known */
     _Atomic uint32_t gso_segments; /* (a) datagrams per call at most; see I1 */
-    _Atomic int fault;             /* (a) the error number that broke it, or 0 */
     _Atomic uint64_t counter[CHANNEL_COUNTERS]; /* (a) */
 };
 
@@ -183,7 +182,7 @@ void channel_abandon(struct channel *c);
 
 /* Sends the burst's datagrams in order. `*sent` is how many of them the kernel took, from the first
  * on, whatever the verdict; all of them if it is OK.
- *   BLOCKED, CROWDED  the others can go once channel_wait_writable returns
+ *   BLOCKED, CROWDED  the others can go once the socket is writable, or after CHANNEL_PAUSE
  *   TOO_BIG           the others have to be cut smaller
  *   REFUSED           count the others as lost; not an error
  *   FAULT             memory of the others cannot be read; which, is for the caller to find out
@@ -216,15 +215,10 @@ enum channel_ready { CHANNEL_READABLE = 1, CHANNEL_WOKEN = 2 };
 
 /* Waits until something can be received, `wake_fd` is readable (-1: none), or the deadline (NEVER:
  * no limit). Bits of enum channel_ready, 0 after the deadline, BROKEN. Signals do not end it. */
-int channel_wait(struct channel *c, int wake_fd, instant deadline);
+int channel_wait(const struct channel *c, int wake_fd, instant deadline);
 
 /* The same, but what arrives does not end it. WOKEN, 0 after the deadline, BROKEN. */
-int channel_nap(struct channel *c, int wake_fd, instant deadline);
-
-/* Waits until sending is worth another try after `verdict` (BLOCKED: the socket is writable;
- * CROWDED: CHANNEL_PAUSE is over), or for the wake, or the deadline. CHANNEL_WOKEN, 0, BROKEN. */
-int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int wake_fd,
-                          instant deadline);
+int channel_nap(int wake_fd, instant deadline);
 
 #define CHANNEL_PAUSE MILLISECOND /* a crowded socket calls itself writable, so wait for time */
 
@@ -232,12 +226,6 @@ int channel_wait_writable(struct channel *c, enum channel_verdict verdict, int w
 static inline uint32_t channel_cuts(const struct channel *c)
 {
     return atomic_load_explicit(&c->gso_segments, memory_order_relaxed);
-}
-
-/* The error number behind BROKEN; 0 if the channel is whole. */
-static inline int channel_fault(const struct channel *c)
-{
-    return atomic_load_explicit(&c->fault, memory_order_relaxed);
 }
 
 /* What is sent from now on cannot be marked (socket.h); nothing if it could not before. By the

@@ -99,8 +99,8 @@ bool __wrap_ring_say_asleep(struct ring_reader *r)
     return may;
 }
 
-int __real_channel_wait(struct channel *c, int wake_fd, instant deadline);
-int __wrap_channel_wait(struct channel *c, int wake_fd, instant deadline)
+int __real_channel_wait(const struct channel *c, int wake_fd, instant deadline);
+int __wrap_channel_wait(const struct channel *c, int wake_fd, instant deadline)
 {
     struct pollfd wakes[] = {{.fd = c->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
 

@@ -98,8 +98,8 @@ bool socket_is_leftover(struct channel *c, const struct msghdr *message);
  * believed of a call only after this number in a row: nobody hits every gap between two calls. */
 enum { FAULT_LATE_MOST = 32 };
 
-/* Sorts the error number of a send or receive call into a verdict (never OK) and counts it by name.
- * BROKEN is also remembered in the channel. Not for EINTR. Cannot fail. */
+/* Sorts the error number of a send or receive call into a verdict (never OK) and counts it by name;
+ * BROKEN is not counted. Not for EINTR. Cannot fail. */
 enum channel_verdict fault_note(struct channel *c, int error);
 
 #endif

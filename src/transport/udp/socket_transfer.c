@@ -79,9 +79,7 @@ enum channel_verdict fault_note(struct channel *c, int error)
     if (c->may_rebind && is_homeless(error))
         channel_note(c, CHANNEL_HOMELESS, 1);
     /* Last: who finds it counted looks at the others (tx_pass_hints). */
-    if (verdict == CHANNEL_BROKEN)
-        atomic_store_explicit(&c->fault, error, memory_order_relaxed);
-    else
+    if (verdict != CHANNEL_BROKEN)
         channel_note(c, counter[-verdict], 1);
     return verdict;
 }

@@ -174,7 +174,6 @@ TEST(segmented__fault)
     will_return(__wrap_sendmsg, -EFAULT);
     expect_send(CHANNEL_FAULT, 0);
     expect_counter(CHANNEL_FAULTS, 1);
-    assert_int_equal(channel_fault(&c), 0);
 }
 
 TEST(segmented__crowded)
@@ -200,7 +199,6 @@ TEST(segmented__refused)
     will_return_count(__wrap_sendmsg, -ECONNREFUSED, FAULT_LATE_MOST + 1);
     expect_send(CHANNEL_REFUSED, 0);
     expect_counter(CHANNEL_REFUSALS, FAULT_LATE_MOST + 1);
-    assert_int_equal(channel_fault(&c), 0);
 }
 
 TEST(segmented__broken)
@@ -211,7 +209,6 @@ TEST(segmented__broken)
         setup();
         will_return(__wrap_sendmsg, -error[i]);
         expect_send(CHANNEL_BROKEN, 0);
-        assert_int_equal(channel_fault(&c), error[i]);
         assert_int_equal(calls, 1);
     }
 }
