@@ -105,12 +105,6 @@ void intervals_extend(struct intervals *set, uint64_t count)
     set->interval[set->count - 1].last += count;
 }
 
-bool intervals_has(const struct intervals *set, uint64_t number)
-{
-    uint32_t at = intervals_find(set, number);
-    return at < set->count && set->interval[at].first <= number;
-}
-
 void intervals_remove_below(struct intervals *set, uint64_t number)
 {
     if (set->count == 0 || set->interval[0].first >= number)

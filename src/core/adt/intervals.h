@@ -42,9 +42,6 @@ void intervals_extend(struct intervals *set, uint64_t count);
 /* Index of the first interval that ends behind `number`; count if there is none. O(log count). */
 uint32_t intervals_find(const struct intervals *set, uint64_t number);
 
-/* True if the number is in the set. O(log count). */
-bool intervals_has(const struct intervals *set, uint64_t number);
-
 /* Removes everything below `number`. O(count). */
 void intervals_remove_below(struct intervals *set, uint64_t number);
 

@@ -121,18 +121,6 @@ struct interval missing_next(const struct missing_pool *pool, const struct missi
     return range;
 }
 
-bool missing_covers(const struct missing_pool *pool, const struct missing *chain,
-                    struct interval range)
-{
-    if (range.first == range.last)
-        return true;
-    if (is_untouched(chain))
-        return range.last <= chain->bytes;
-    int32_t at = find(pool, chain, range.first).at;
-    return at != MISSING_NONE && pool->node[at].range.first <= range.first &&
-           range.last <= pool->node[at].range.last;
-}
-
 /* Takes the link at the place out of the chain. The place moves to the next link. */
 static void unlink_node(struct missing_pool *pool, struct missing *chain, struct place *place)
 {

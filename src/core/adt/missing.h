@@ -64,10 +64,6 @@ void missing_close(struct missing_pool *pool, struct missing *chain);
 struct interval missing_next(const struct missing_pool *pool, const struct missing *chain,
                              uint64_t from);
 
-/* True if every byte of [range) is missing. The empty range is. Cost: as missing_remove. */
-bool missing_covers(const struct missing_pool *pool, const struct missing *chain,
-                    struct interval range);
-
 /* Takes [range) out; what of it is not missing does not matter. False, with nothing changed but
  * the count of refusals, if that needs a node and there is none, or the chain has MISSING_LINKS.
  * first <= last (CHECKed). O(1) for a range that follows the last one taken out, or begins behind a

@@ -27,11 +27,6 @@ static bool take(uint64_t first, uint64_t last)
     return is_taken;
 }
 
-static bool covers(uint64_t first, uint64_t last)
-{
-    return missing_covers(&pool, &chain, (struct interval){first, last});
-}
-
 static void expect_next(uint64_t from, uint64_t first, uint64_t last)
 {
     struct interval found = missing_next(&pool, &chain, from);
@@ -74,21 +69,6 @@ TEST(missing_next__walks)
     expect_next(SIZE - 1, SIZE - 1, SIZE);
     expect_next(SIZE, 0, 0);
     expect_next(UINT64_MAX, 0, 0);
-}
-
-TEST(missing_covers__table)
-{
-    static const struct {
-        uint64_t first, last;
-        bool is_covered;
-    } row[] = {
-        {0, 0, true},      {0, 100, true},         {0, 101, false},         {99, 100, true},
-        {100, 101, false}, {150, 150, true},       {150, 250, false},       {199, 201, false},
-        {200, SIZE, true}, {200, SIZE + 1, false}, {SIZE, SIZE + 1, false}, {0, SIZE, false},
-    };
-    ck_assert(take(100, 200));
-    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-        ck_assert_int_eq(covers(row[i].first, row[i].last), row[i].is_covered);
 }
 
 /* A gap stays behind and what follows goes on at its end: the hint stands before the tail. */
