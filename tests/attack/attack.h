@@ -3,13 +3,13 @@
 #define ZCRP_TESTS_ATTACK_ATTACK_H
 
 #include "../support/suite.h"
+#include "common/clock.h"
 #include "hostile.h"
 #include "victim.h"
 #include "watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Prints one line: what the attack of that row of README.md came to. */
@@ -30,10 +30,7 @@ static inline bool attack_is_exhaustive(void)
 
 static inline double attack_seconds(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    return (double)clock_now_ns() / 1e9;
 }
 
 /* The sender is on the left side, the receiver on the right. */

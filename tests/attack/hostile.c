@@ -1,20 +1,18 @@
 #include "hostile.h"
 
+#include "common/clock.h"
+
 #include <check.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ASK_EVERY = 20, SESSION = 0x5E551041, COOKIE = 0xC00C1E };
 
 static int64_t now_ms(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return clock_now_ns() / 1000000;
 }
 
 void hostile_open(struct hostile *h, const struct stage *stage, enum stage_side side,

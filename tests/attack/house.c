@@ -1,6 +1,7 @@
 #include "house.h"
 
 #include "../support/pattern.h"
+#include "common/clock.h"
 #include "victim.h"
 
 #include <check.h>
@@ -12,16 +13,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void *share(size_t bytes)
 {
@@ -200,7 +192,7 @@ static int echo(struct zcrp_connection *c, uint64_t seed)
 
 static void note_echo(struct guest_book *book, int64_t since, int code)
 {
-    int64_t took = now_ns() - since;
+    int64_t took = clock_now_ns() - since;
 
     book->failure = code;
     if (code != ZCRP_OK)
@@ -216,13 +208,13 @@ static _Noreturn void be_guest(struct guest_book *book, struct raw_end to)
 {
     struct place p = place_of(to);
     struct zcrp_connection *c;
-    int64_t since = now_ns();
+    int64_t since = clock_now_ns();
     int code = zcrp_connect(&c, p.host, p.port, NULL, -1);
 
-    book->connected_ns = now_ns() - since;
+    book->connected_ns = clock_now_ns() - since;
     book->connected = code;
     for (uint64_t seed = 0; code == ZCRP_OK && !book->is_over; seed++) {
-        since = now_ns();
+        since = clock_now_ns();
         code = echo(c, seed);
         note_echo(book, since, code);
         usleep(500);

@@ -2,6 +2,7 @@
 #include "victim.h"
 
 #include "../support/pattern.h"
+#include "common/clock.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 struct work {
@@ -19,14 +19,6 @@ struct work {
     struct zcrp_entity *entity;
     struct zcrp_msg *message[VICTIM_MESSAGES];
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- sockets ---- */
 
@@ -131,7 +123,7 @@ static void note_limits(const struct work *w, struct victim_flow *flow)
 static void note_end(const struct work *w, struct stream *s, const struct zcrp_msg *m, int code)
 {
     struct victim_flow *flow = &s->flow;
-    int64_t now = now_ns();
+    int64_t now = clock_now_ns();
 
     flow->duration_ns = now - s->since;
     if (code != ZCRP_OK) {
@@ -152,7 +144,7 @@ static void begin_stream(struct work *w, struct stream *s, const struct victim_o
     *s =
         (struct stream){.bytes = o->bytes,
                         .pause_ns = o->timeout_ns,
-                        .since = now_ns(),
+                        .since = clock_now_ns(),
                         .flow = {.least_unit_bytes = UINT64_MAX, .least_window_bytes = UINT64_MAX}};
     s->last = s->since;
     for (int i = 0; i < VICTIM_UNDER_WAY; i++) {

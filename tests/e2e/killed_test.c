@@ -165,9 +165,9 @@ TEST(killed__the_survivor_of_a_connection, .rows = sizeof(ways) / sizeof(ways[0]
 
     rest(300 * ENDS_MILLISECOND); /* it has posted a buffer by then, and says so */
     ends_kill_peer(l.peer);
-    int64_t began = ends_now_ns();
+    int64_t began = clock_now_ns();
     int code = ways[_i].wait(&l);
-    int64_t took = ends_now_ns() - began;
+    int64_t took = clock_now_ns() - began;
     ck_assert_int_eq(zcrp_stats(l.sender, &s), ZCRP_OK);
     (void)printf("who %s: %s, after %.2f s\n", ways[_i].name, zcrp_strerror(code),
                  (double)took / (double)ENDS_SECOND);
@@ -194,12 +194,12 @@ TEST(killed__the_survivor_over_descriptors, .rows = 2, .needs = is_udp)
         code = ends_wait(m);
     ck_assert_int_eq(code, ZCRP_OK);
     ends_kill_peer(peer);
-    int64_t began = ends_now_ns();
+    int64_t began = clock_now_ns();
     while (code == ZCRP_OK) { /* a receiver may have had the next ones already */
         ck_assert_int_eq(zcrp_submit(e, m, ENDS_PEER_BYTES), ZCRP_OK);
         code = zcrp_wait_for(m, -1);
     }
-    int64_t took = ends_now_ns() - began;
+    int64_t took = clock_now_ns() - began;
     (void)printf("%s: %s, after %.2f s\n", is_sender ? "sender" : "receiver", zcrp_strerror(code),
                  (double)took / (double)ENDS_SECOND);
     ck_assert_int_eq(code, ZCRP_ERROR_SILENT);

@@ -50,9 +50,9 @@ TEST(cancel__beside_a_stopped_peer, .rows = 2)
     }
     for (int i = 0; i < TRIES; i++) {
         ck_assert_int_ne(zcrp_wait_for(m[i], 10 * ENDS_MILLISECOND), ZCRP_OK);
-        int64_t begun = ends_now_ns();
+        int64_t begun = clock_now_ns();
         (void)zcrp_cancel(m[i]);
-        int64_t taken = ends_now_ns() - begun;
+        int64_t taken = clock_now_ns() - begun;
         slowest = taken > slowest ? taken : slowest;
         ck_assert_int_eq(zcrp_error(m[i]), ZCRP_ERROR_CANCELLED);
         zcrp_free_msg(m[i]);
@@ -79,9 +79,9 @@ TEST(close__beside_a_live_peer, .rows = 2)
     ck_assert_int_eq(zcrp_submit(e.sender, m, 10), 0);
     if (is_cancelled)
         ck_assert_int_eq(zcrp_cancel(m), 0);
-    int64_t begun = ends_now_ns();
+    int64_t begun = clock_now_ns();
     ck_assert_int_eq(zcrp_close(e.sender), is_cancelled ? ZCRP_OK : ZCRP_ERROR_TIMEOUT);
-    int64_t taken = ends_now_ns() - begun;
+    int64_t taken = clock_now_ns() - begun;
     printf("close with a message %s: %.1f ms\n", is_cancelled ? "cancelled" : "without a buffer",
            (double)taken / 1e6);
     ck_assert_int_eq(zcrp_error(m), is_cancelled ? ZCRP_ERROR_CANCELLED : ZCRP_ERROR_CLOSED);
@@ -138,10 +138,10 @@ TEST(connect__says_why_not, .rows = 3, .needs = loopback_is_udp)
     if (_i == 2)
         ck_assert_int_eq(pthread_create(&other, NULL, speak_another_version, &there), 0);
     int fd = zcrp_udp_connect("127.0.0.1", port);
-    int64_t begun = ends_now_ns();
+    int64_t begun = clock_now_ns();
     ck_assert_int_eq(send_to(fd, m, 300 * ENDS_MILLISECOND, &e), 0);
     ck_assert_int_eq(ends_wait(m), codes[_i]);
-    int64_t taken = ends_now_ns() - begun;
+    int64_t taken = clock_now_ns() - begun;
     printf("%s: after %.1f ms of 300\n", zcrp_strerror(codes[_i]), (double)taken / 1e6);
     ck_assert_int_ge(taken, 300 * ENDS_MILLISECOND);
     ck_assert_int_lt(taken, 5 * ENDS_SECOND);

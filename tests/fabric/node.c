@@ -1,9 +1,10 @@
 #include "node.h"
 
+#include "common/clock.h"
+
 #include <libgen.h>
 #include <limits.h>
 #include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { NODES_MOST = 64 };
@@ -27,10 +28,7 @@ __attribute__((constructor)) static void choose_provider(void)
 
 int64_t now_ms(void)
 {
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return clock_now_ns() / 1000000;
 }
 
 struct fi_info *node_hints(const struct node_wish *wish)

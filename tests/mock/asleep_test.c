@@ -3,6 +3,7 @@
 /* wrap: workspace_give channel_wait channel_send ring_offer ring_say_asleep transport_receive */
 #include "../support/loopback.h"
 #include "../support/mock.h"
+#include "common/clock.h"
 #include "link/entity.h"
 #include "link/link.h"
 #include "transport/channel.h"
@@ -16,7 +17,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BYTES = 1000, PATIENCE_MS = 200, LATE_MS = 400, HOLD_MS = 60000 };
@@ -139,14 +139,6 @@ bool __wrap_ring_offer(struct ring_writer *w, const struct ring_note *note, cons
     return atomic_exchange(&w->ring->is_asleep, 0) != 0;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 * MS + t.tv_nsec;
-}
-
 static void setup(void)
 {
     memset(&at, 0, sizeof(at));
@@ -236,10 +228,10 @@ TEST(asleep__while_the_library_looks)
     atomic_store(&at.is_silent, true);
     atomic_store(&at.holds_sender, true);
     assert_int_equal(zcrp_submit(p.sender, p.out[1], BYTES), ZCRP_OK);
-    int64_t sent = now_ns();
+    int64_t sent = clock_now_ns();
     assert_int_equal(pthread_join(waiter, NULL), 0);
     atomic_store(&at.is_silent, false);
-    assert_in_range(now_ns() - sent, 0, LATE_MS * MS);
+    assert_in_range(clock_now_ns() - sent, 0, LATE_MS * MS);
     close_pair(&p);
 }
 

@@ -5,6 +5,7 @@
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "../support/pattern.h"
+#include "common/clock.h"
 #include "zcrp.h"
 
 #include <signal.h>
@@ -18,7 +19,6 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SLOTS = 4, BYTES = 1 << 20, SENT = 0x55, OWNED = 0xAA, SLOW_MS = 50, SLOW_BYTES = 96 << 10 };
@@ -87,14 +87,6 @@ int __wrap_sched_yield(void)
         atomic_compare_exchange_strong(&shared->holds, &holds, false))
         (void)usleep(300000);
     return __real_sched_yield();
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 * MS + t.tv_nsec;
 }
 
 /* How the two processes are connected: by a pair of sockets, or by a connection. */
@@ -204,18 +196,18 @@ static bool has_stopped(const struct receiver *r)
 /* Receives until the sender has been stopped within a push. */
 static void receive_until_it_stops(struct receiver *r)
 {
-    int64_t limit = now_ns() + 20000 * MS;
+    int64_t limit = clock_now_ns() + 20000 * MS;
 
     atomic_store(&shared->stops, true);
     for (int i = 0; !has_stopped(r); i = (i + 1) % SLOTS) {
         while (zcrp_wait_for(r->slot[i], 10 * MS) == ZCRP_ERROR_TIMEOUT &&
                atomic_load(&shared->stops))
-            assert_true(now_ns() < limit);
+            assert_true(clock_now_ns() < limit);
         if (zcrp_error(r->slot[i]) == ZCRP_OK)
             assert_true(pattern_is_even(r->slot[i]->buffer, BYTES, SENT));
         if (zcrp_error(r->slot[i]) != ZCRP_ERROR_BUSY)
             post(r, i); /* also if its sender begins so late that it seems silent */
-        assert_true(now_ns() < limit);
+        assert_true(clock_now_ns() < limit);
     }
 }
 
@@ -231,9 +223,9 @@ static void expect_busy(struct receiver *r)
     for (int i = 0; i < SLOTS; i++) {
         if (zcrp_error(r->slot[i]) != ZCRP_ERROR_BUSY)
             continue;
-        int64_t began = now_ns();
+        int64_t began = clock_now_ns();
         assert_int_equal(zcrp_cancel(r->slot[i]), ZCRP_ERROR_BUSY);
-        assert_true(now_ns() - began >= 90 * MS);
+        assert_true(clock_now_ns() - began >= 90 * MS);
         assert_int_equal(zcrp_error(r->slot[i]), ZCRP_ERROR_BUSY);
         busy++;
     }
@@ -289,7 +281,7 @@ static void stop_and(int signal, bool is_connection)
 /* Receives with the library's thread until that waits for a sender that has been stopped. */
 static void let_receive_until_it_stops(struct receiver *r)
 {
-    int64_t limit = now_ns() + 20000 * MS;
+    int64_t limit = clock_now_ns() + 20000 * MS;
 
     atomic_store(&shared->holds, true);
     atomic_store(&shared->stops, true);
@@ -298,7 +290,7 @@ static void let_receive_until_it_stops(struct receiver *r)
             if (zcrp_error(r->slot[i]) != ZCRP_ERROR_BUSY)
                 post(r, i);
         (void)usleep(100);
-        assert_true(now_ns() < limit);
+        assert_true(clock_now_ns() < limit);
     }
 }
 

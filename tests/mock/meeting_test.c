@@ -4,6 +4,7 @@
 /* wrap: accept4 connect transport_meet transport_wake_peer workspace_give channel_send */
 #include "../support/loopback.h"
 #include "../support/mock.h"
+#include "common/clock.h"
 #include "link/entity.h"
 #include "link/tx.h"
 #include "transport/shm/shm.h"
@@ -16,7 +17,6 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BYTES = 1000, MESSAGES = 20000, LOOKS_MOST = 200 };
@@ -146,14 +146,6 @@ enum channel_verdict __wrap_channel_send(struct channel *c, const struct burst *
     return CHANNEL_OK;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * SECOND + t.tv_nsec;
-}
-
 static void setup(void)
 {
     memset(&calls, 0, sizeof(calls));
@@ -276,10 +268,10 @@ TEST(meeting__few_looks_for_a_peer_that_never_comes)
 {
     const struct zcrp_options off = {.flags = ZCRP_NO_MEMORY};
     struct pair p = open_pair(NULL, &off);
-    int64_t began = now_ns();
+    int64_t began = clock_now_ns();
     int passed = 0;
 
-    while (passed < LOOKS_MOST || (passed < MESSAGES && now_ns() - began < SECOND)) {
+    while (passed < LOOKS_MOST || (passed < MESSAGES && clock_now_ns() - began < SECOND)) {
         pass(&p);
         passed++;
     }

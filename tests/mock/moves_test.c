@@ -6,6 +6,7 @@
 #include "../support/mock.h"
 #include "../support/nat.h"
 #include "../support/pattern.h"
+#include "common/clock.h"
 #include "link/link.h"
 #include "link/peer_move.h"
 #include "link/rx.h"
@@ -16,7 +17,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SIZE = 4 << 20 };
@@ -87,14 +87,6 @@ static int place; /* a stranger's; see carry. 0: none */
 static _Atomic bool has_stranger;
 static _Atomic int64_t late_until; /* the listener's reader, in ns; 0: no challenge has come */
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* The stranger copies what the caller sends, faster than the path, and carries challenges to it.
  * From the first on the listener reads late. */
 static bool carry(void *context, bool is_outward, const uint8_t *datagram, size_t size)
@@ -107,7 +99,7 @@ static bool carry(void *context, bool is_outward, const uint8_t *datagram, size_
         return true;
     while ((bytes = recv(place, challenge, sizeof challenge, MSG_DONTWAIT)) > 0) {
         if (atomic_load(&late_until) == 0)
-            atomic_store(&late_until, now_ns() + LATE_MS * INT64_C(1000000));
+            atomic_store(&late_until, clock_now_ns() + LATE_MS * INT64_C(1000000));
         (void)sendto(nat.near, challenge, (size_t)bytes, MSG_DONTWAIT,
                      (const struct sockaddr *)&nat.caller, sizeof nat.caller);
     }
@@ -218,7 +210,8 @@ static bool is_late(int fd)
     struct sockaddr_in peer;
     socklen_t size = sizeof peer;
 
-    return atomic_load(&late_until) > now_ns() && port_of(fd) == zcrp_listener_port(listener) &&
+    return atomic_load(&late_until) > clock_now_ns() &&
+           port_of(fd) == zcrp_listener_port(listener) &&
            getpeername(fd, (struct sockaddr *)&peer, &size) == 0;
 }
 

@@ -4,26 +4,18 @@
 /* wrap: sendmsg sendmmsg recvmsg recvmmsg */
 #include "entity_faults.h"
 
+#include "common/clock.h"
 #include "zcrp.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { HELD_MOST = 256, DATAGRAM_MOST = 2048, STEP_MS = 5 };
 
 static const int64_t second = 1000000000, far = 300000000, near = 100000000; /* one way */
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * second + t.tv_nsec;
-}
 
 struct held {
     int64_t due;
@@ -51,7 +43,7 @@ static void hold(int from, int to, bool passes)
 
     if (size <= 0 || !passes || path.count == HELD_MOST)
         return;
-    h->due = now_ns() + path.delay;
+    h->due = clock_now_ns() + path.delay;
     h->to = to;
     h->size = (size_t)size;
     path.count++;
@@ -66,7 +58,7 @@ static void *carry(void *context)
         (void)poll(set, 2, STEP_MS);
         hold(path.near, path.far, true);
         hold(path.far, path.near, path.has_answers);
-        for (; path.count > 0 && path.held[path.first].due <= now_ns(); path.count--) {
+        for (; path.count > 0 && path.held[path.first].due <= clock_now_ns(); path.count--) {
             const struct held *h = &path.held[path.first];
             (void)send(h->to, h->bytes, h->size, MSG_DONTWAIT);
             path.first = (path.first + 1) % HELD_MOST;
@@ -129,9 +121,9 @@ static int connect_through(bool has_answers, int64_t *took)
     struct zcrp_listener *listener = listen_behind_path(port, far, has_answers);
 
     set_fault(&receives, 2, 2, ECONNREFUSED);
-    int64_t began = now_ns();
+    int64_t began = clock_now_ns();
     int code = zcrp_connect(&c, "127.0.0.1", port, NULL, -1);
-    *took = now_ns() - began;
+    *took = clock_now_ns() - began;
     assert_true(receives.count > 3);
     heal();
     (void)zcrp_connection_close(c);
@@ -165,14 +157,14 @@ TEST(connect__refused)
 /* How the connection stands, after `ns` or once it has ended. */
 static int watch(struct zcrp_connection *c, int64_t ns, int64_t *took)
 {
-    int64_t began = now_ns();
+    int64_t began = clock_now_ns();
     int code = ZCRP_OK;
 
-    while (code == ZCRP_OK && now_ns() - began < ns) {
+    while (code == ZCRP_OK && clock_now_ns() - began < ns) {
         (void)poll(NULL, 0, STEP_MS);
         code = zcrp_connection_status(c);
     }
-    *took = now_ns() - began;
+    *took = clock_now_ns() - began;
     printf("%s, after %.2f s\n", zcrp_strerror(code), (double)*took / 1e9);
     return code;
 }

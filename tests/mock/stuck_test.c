@@ -3,6 +3,7 @@
 /* wrap: process_vm_readv process_vm_writev */
 #include "../support/loopback.h"
 #include "../support/mock.h"
+#include "common/clock.h"
 #include "zcrp.h"
 
 #include <pthread.h>
@@ -13,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MS ((int64_t)1000000)
@@ -49,14 +49,6 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
     if (pid != getpid())
         stick(here[0].iov_len);
     return __real_process_vm_writev(pid, here, heres, there, theres, flags);
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 * MS + t.tv_nsec;
 }
 
 static int open_end(struct zcrp_entity **e, const struct loopback *sockets, bool is_sender)
@@ -101,12 +93,12 @@ static void *move_until_stuck(void *context)
 
 static void await_stuck(void)
 {
-    int64_t limit = now_ns() + 20000 * MS;
+    int64_t limit = clock_now_ns() + 20000 * MS;
 
     (void)usleep(50000); /* both have met, or meet soon */
     atomic_store(&must_stick, true);
     while (!atomic_load(&is_stuck)) {
-        assert_true(now_ns() < limit);
+        assert_true(clock_now_ns() < limit);
         (void)usleep(1000);
     }
 }
@@ -127,11 +119,11 @@ static void stick_and_end(bool is_sender)
     memset(user.message->buffer, 2, BYTES);
     assert_int_equal(pthread_create(&mover, NULL, move_until_stuck, &user), 0);
     await_stuck();
-    int64_t began = now_ns();
+    int64_t began = clock_now_ns();
     assert_int_equal(zcrp_cancel(user.message), ZCRP_ERROR_BUSY);
     assert_int_equal(zcrp_close(user.entity), ZCRP_ERROR_BUSY);
     assert_int_equal(zcrp_close(user.entity), ZCRP_ERROR_BUSY);
-    assert_true(now_ns() - began < 5000 * MS);
+    assert_true(clock_now_ns() - began < 5000 * MS);
     assert_int_equal(zcrp_error(user.message), ZCRP_ERROR_BUSY);
     atomic_store(&must_stick, false);
     assert_int_equal(pthread_join(mover, NULL), 0);

@@ -10,6 +10,8 @@
  * which a thread of the receiver takes the messages as a GPU does (watcher.h). */
 #include "load.h"
 
+#include "common/clock.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -44,10 +46,7 @@ static void get_handle(const char *folder, char handle[NET_HANDLE_BYTES])
 
 static double now(void)
 {
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return (double)clock_now_ns() / 1e9;
 }
 
 static void receive(const struct driver *d, const char *folder, const struct load *l)

@@ -1,5 +1,6 @@
 #include "crossing.h"
 
+#include "common/clock.h"
 #include "core/adt/random.h"
 #include "loopback.h"
 
@@ -15,7 +16,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -70,14 +70,6 @@ static void must(bool is_so)
         return;
     perror("crossing");
     abort();
-}
-
-static int64_t now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * SECOND_NS + t.tv_nsec;
 }
 
 /* As many as this process may have. */
@@ -148,7 +140,7 @@ static void come(struct crossing *c, int port)
 static void hear_of(struct crossing *c, int port)
 {
     struct caller *caller = &c->caller[port];
-    int64_t at = now();
+    int64_t at = clock_now_ns();
 
     if (at - c->looked > SECOND_NS) {
         c->looked = at;
@@ -186,9 +178,10 @@ static bool happens(struct crossing *c, unsigned chance)
 static void hold(struct crossing *c, int port, bool is_back, size_t size, bool is_late)
 {
     struct held *h = malloc(sizeof *h + size);
+    int64_t delay = c->faults.delay_ns + (is_late ? c->faults.late_ns : 0);
 
     must(h != NULL);
-    *h = (struct held){.due = now() + c->faults.delay_ns + (is_late ? c->faults.late_ns : 0),
+    *h = (struct held){.due = clock_now_ns() + delay,
                        .port = port,
                        .far = c->caller[port].far,
                        .is_back = is_back,
@@ -265,7 +258,7 @@ static void release(struct crossing *c, int queue, int64_t until)
 
 static struct timespec until_next(const struct crossing *c)
 {
-    int64_t wait = SECOND_NS / 50, at = now();
+    int64_t wait = SECOND_NS / 50, at = clock_now_ns();
 
     for (int i = 0; i < 2; i++)
         if (c->first[i] != NULL && c->first[i]->due - at < wait)
@@ -288,8 +281,8 @@ static void *run(void *context)
             else
                 hear_listener(c, event[i].data.fd);
         }
-        release(c, 0, now());
-        release(c, 1, now());
+        release(c, 0, clock_now_ns());
+        release(c, 1, clock_now_ns());
     }
     return NULL;
 }

@@ -8,13 +8,13 @@
 #include "zcrp.h"
 
 #include "asserts.h"
+#include "common/clock.h"
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ENDS_SECOND ((int64_t)1000000000)
@@ -92,14 +92,6 @@ static inline struct zcrp_msg *ends_empty(nlong size)
 static inline int ends_wait(struct zcrp_msg *m)
 {
     return zcrp_wait_for(m, 30 * ENDS_SECOND);
-}
-
-static inline int64_t ends_now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * ENDS_SECOND + t.tv_nsec;
 }
 
 /* May the child of a process with threads allocate? Clang's address sanitizer locks its allocator

@@ -1,11 +1,12 @@
 #include "nat.h"
 
+#include "common/clock.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { DATAGRAM_MOST = 65536, POLL_MS = 5, BUFFER = 4 << 20 };
@@ -17,14 +18,6 @@ struct nat_datagram {
     size_t size;
     uint8_t bytes[];
 };
-
-static int64_t now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static int open_socket(void)
 {
@@ -78,14 +71,14 @@ static void pass(struct nat *n, const struct nat_datagram *d)
 
 static void take(struct nat *n, bool is_outward, size_t size)
 {
-    int64_t came = now();
+    int64_t came = clock_now_ns();
     if (n->see != NULL && !n->see(n->context, is_outward, n->buffer, size))
         return;
     struct nat_datagram *d = malloc(sizeof *d + size);
     if (d == NULL)
         abort();
     *d = (struct nat_datagram){
-        .came = came, .due = now() + n->delay_ns, .is_outward = is_outward, .size = size};
+        .came = came, .due = clock_now_ns() + n->delay_ns, .is_outward = is_outward, .size = size};
     memcpy(d->bytes, n->buffer, size);
     *n->last = d;
     n->last = &d->next;
@@ -115,7 +108,7 @@ static void release(struct nat *n, int64_t until)
         if (n->first == NULL)
             n->last = &n->first;
         pass(n, d);
-        int64_t taken = now() - d->came;
+        int64_t taken = clock_now_ns() - d->came;
         n->slowest_ns = taken > n->slowest_ns ? taken : n->slowest_ns;
         free(d);
     }
@@ -136,9 +129,9 @@ static void *run(void *context)
     struct nat *n = context;
 
     while (!atomic_load(&n->is_over)) {
-        int64_t latest = now() + POLL_MS * 1000000;
+        int64_t latest = clock_now_ns() + POLL_MS * 1000000;
         int64_t due = n->first != NULL && n->first->due < latest ? n->first->due : latest;
-        int64_t wait = due - now();
+        int64_t wait = due - clock_now_ns();
         struct timespec limit = {.tv_nsec = wait > 0 ? wait : 0};
         struct pollfd set[] = {{.fd = n->near, .events = POLLIN},
                                {.fd = n->outside, .events = POLLIN}};
@@ -146,7 +139,7 @@ static void *run(void *context)
         forget_if_asked(n);
         receive_all(n, n->near, true);
         receive_all(n, n->outside, false);
-        release(n, now());
+        release(n, clock_now_ns());
     }
     return NULL;
 }

@@ -1,12 +1,12 @@
 #include "relay.h"
 
+#include "common/clock.h"
 #include "core/adt/random.h"
 
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { DATAGRAM_MOST = 65536, POLL_MS = 20 };
@@ -17,14 +17,6 @@ struct relay_datagram {
     size_t size;
     uint8_t bytes[];
 };
-
-static int64_t now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 void relay_open(struct relay *r, const struct relay_faults *faults, uint64_t seed)
 {
@@ -105,7 +97,7 @@ static void treat(struct relay *r, int direction, int to, size_t size)
     if (is_damaged && size > 0)
         r->buffer[draw % size] ^= (uint8_t)(1u << (draw >> 32) % 8);
     for (int i = 0; i < copies; i++)
-        if (hold_ns == 0 || !hold(r, now() + hold_ns, to, r->buffer, size))
+        if (hold_ns == 0 || !hold(r, clock_now_ns() + hold_ns, to, r->buffer, size))
             pass(r, to, r->buffer, size);
 }
 
@@ -139,12 +131,12 @@ static void *run(void *context)
 
     while (!atomic_load(&r->is_over)) {
         struct pollfd set[] = {{.fd = r->near, .events = POLLIN}, {.fd = r->far, .events = POLLIN}};
-        int64_t wait = next_due(r, now() + POLL_MS * 1000000) - now();
+        int64_t wait = next_due(r, clock_now_ns() + POLL_MS * 1000000) - clock_now_ns();
         struct timespec limit = {.tv_nsec = wait > 0 ? wait : 0};
         (void)ppoll(set, 2, &limit, NULL);
         receive_all(r, 0);
         receive_all(r, 1);
-        release(r, now());
+        release(r, clock_now_ns());
     }
     return NULL;
 }

@@ -3,15 +3,13 @@
 #define ZCRP_LAB_TURNS_H
 
 #include <stdlib.h>
-#include <time.h>
+
+#include "common/clock.h"
 
 /* Seconds of a clock that does not jump. */
 static inline double now_s(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    return (double)clock_now_ns() / 1e9;
 }
 
 static inline int turns_compare(const void *left, const void *right)

@@ -9,6 +9,7 @@
 #include "../../support/house.h"
 #include "../../support/random.h"
 #include "../../support/shared_keys.h"
+#include "common/clock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -50,17 +51,9 @@ struct caller {
     uint64_t random;
 };
 
-static int64_t now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * ENDS_SECOND + t.tv_nsec;
-}
-
 static int count(struct tally *t, int code, int64_t since)
 {
-    int64_t taken = now() - since, longest = atomic_load(&t->longest);
+    int64_t taken = clock_now_ns() - since, longest = atomic_load(&t->longest);
 
     t->count[-code]++;
     while (taken > longest && !atomic_compare_exchange_weak(&t->longest, &longest, taken))
@@ -101,9 +94,9 @@ static void *serve(void *context)
         code = pass(zcrp_connection_receiver(g->connection), m);
         if (code == ZCRP_OK)
             code = pass(zcrp_connection_sender(g->connection), m);
-        count(&t->answers, code, now());
+        count(&t->answers, code, clock_now_ns());
     } while (code == ZCRP_OK);
-    int64_t since = now();
+    int64_t since = clock_now_ns();
     count(&t->partings, zcrp_connection_close(g->connection), since);
     zcrp_free_msg(m);
     free(g);
@@ -119,7 +112,7 @@ static void *receive_callers(void *context)
         pthread_t thread;
         struct guest *g = malloc(sizeof *g);
         g->town = t;
-        int64_t since = now();
+        int64_t since = clock_now_ns();
         int code = zcrp_accept(t->house.listener, &g->connection, ENDS_SECOND / 10);
         if (code == ZCRP_OK) {
             t->guests++;
@@ -140,12 +133,12 @@ static void visit(struct caller *c)
     struct town *t = c->town;
     struct zcrp_connection *connection;
     struct zcrp_msg *out = ends_filled(BYTES, 1), *in = zcrp_alloc_msg(BYTES);
-    int64_t since = now();
+    int64_t since = clock_now_ns();
     int code = zcrp_connect(&connection, "127.0.0.1", t->port, t->options, -1);
 
     count(&t->connects, code, since);
     for (uint64_t i = random_below(&c->random, ASKED_MOST); i > 0 && code == ZCRP_OK; i--) {
-        since = now();
+        since = clock_now_ns();
         code = zcrp_submit(zcrp_connection_receiver(connection), in, BYTES);
         if (code == ZCRP_OK)
             code = pass(zcrp_connection_sender(connection), out);
@@ -153,7 +146,7 @@ static void visit(struct caller *c)
             code = zcrp_wait_for(in, -1);
         count(&t->asks, code, since);
     }
-    since = now();
+    since = clock_now_ns();
     if (connection != NULL)
         count(&t->closes, zcrp_connection_close(connection), since);
     zcrp_free_msg(in);

@@ -127,23 +127,23 @@ static uint64_t units_of(const struct end *a, const struct end *b)
 /* Until messages cross as a whole, both ways. */
 static void meet(const struct end *a, const struct end *b)
 {
-    int64_t until = ends_now_ns() + MEET_FOR;
+    int64_t until = clock_now_ns() + MEET_FOR;
 
     while (sent_by(a).messages_whole == 0 || sent_by(b).messages_whole == 0) {
-        must(ends_now_ns() < until);
+        must(clock_now_ns() < until);
         make_trip(a, b);
     }
-    for (int i = 0; i < WARM && ends_now_ns() < until; i++)
+    for (int i = 0; i < WARM && clock_now_ns() < until; i++)
         make_trip(a, b);
 }
 
 static void be_counted(const struct end *a, const struct end *b)
 {
-    int64_t until = ends_now_ns() + COUNT_FOR;
+    int64_t until = clock_now_ns() + COUNT_FOR;
     uint64_t before = units_of(a, b), messages = 0;
 
     atomic_store(&tale->is_counted, true);
-    for (; messages < MESSAGES && ends_now_ns() < until; messages += 2)
+    for (; messages < MESSAGES && clock_now_ns() < until; messages += 2)
         make_trip(a, b);
     atomic_store(&tale->is_counted, false);
     tale->messages = messages;

@@ -146,7 +146,7 @@ static void own(struct zcrp_msg *m)
 static void look_for_death(struct life *l)
 {
     if (l->dead_since == 0 && waitpid(l->peer, NULL, WNOHANG) == l->peer)
-        l->dead_since = ends_now_ns();
+        l->dead_since = clock_now_ns();
 }
 
 /* A receiver waits for its first sender without limit. */
@@ -163,7 +163,7 @@ static int end_of(struct life *l, struct zcrp_msg *m)
     int code;
 
     while ((code = zcrp_wait_for(m, 5 * ENDS_MILLISECOND)) == ZCRP_ERROR_TIMEOUT) {
-        int64_t now = ends_now_ns();
+        int64_t now = clock_now_ns();
         look_for_death(l);
         if (l->dead_since == 0 || now - l->dead_since < limits.connect_ns)
             continue;
@@ -257,7 +257,7 @@ static bool have_messages(struct life *l)
 /* Whatever is left in flight after a failure ends with the close. */
 static bool close_all(struct life *l)
 {
-    int64_t began = ends_now_ns();
+    int64_t began = clock_now_ns();
     struct zcrp_stats s;
 
     if (zcrp_stats(l->entity, &s) == 0 && s.bytes_copied_once > 0)
@@ -265,7 +265,7 @@ static bool close_all(struct life *l)
     while ((l->connection != NULL ? zcrp_connection_close(l->connection) : zcrp_close(l->entity)) ==
            ZCRP_ERROR_BUSY)
         ; /* the peer has claimed memory, and waits for a core */
-    if (ends_now_ns() - began > limits.linger_ns + limits.connect_ns + LATE)
+    if (clock_now_ns() - began > limits.linger_ns + limits.connect_ns + LATE)
         return has_failed(l, "close takes too long");
     return all_are_owned(l);
 }

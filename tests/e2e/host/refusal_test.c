@@ -232,7 +232,7 @@ static nlong size_of(const struct row *row, uint64_t i, int64_t began)
 
     for (enum side s = SENDER; s < SIDES; s++)
         is_over = is_over && is_told(s) && tale[s].why == row->why[s];
-    return is_over || ends_now_ns() - began > TOLD_BY ? LAST_BYTES : BYTES;
+    return is_over || clock_now_ns() - began > TOLD_BY ? LAST_BYTES : BYTES;
 }
 
 static bool move(struct zcrp_entity *e, struct zcrp_msg *m, enum side side, uint64_t i, nlong size)
@@ -250,7 +250,7 @@ static bool move_all(struct zcrp_entity *e, const struct row *row, enum side sid
 {
     struct zcrp_msg *m = zcrp_alloc_msg(BYTES);
     bool (*when_met)(void) = row->end[side].when_met;
-    int64_t began = ends_now_ns();
+    int64_t began = clock_now_ns();
     nlong length = BYTES;
 
     for (uint64_t i = 0; length == BYTES; i++) {

@@ -44,18 +44,18 @@ static void submit(void)
 static int64_t take(void)
 {
     struct zcrp_completion c;
-    int64_t before = ends_now_ns();
+    int64_t before = clock_now_ns();
 
     ck_assert_int_eq(zcrp_queue_take(q, &c, 1, LIMIT), 1);
     ck_assert_ptr_eq(c.message, message);
-    return ends_now_ns() - before;
+    return clock_now_ns() - before;
 }
 
 static void spin_for(int64_t ns)
 {
-    int64_t until = ends_now_ns() + ns;
+    int64_t until = clock_now_ns() + ns;
 
-    while (ends_now_ns() < until)
+    while (clock_now_ns() < until)
         ;
 }
 

@@ -87,7 +87,7 @@ static int do_part(struct sending_end *end, struct contender *contender, struct 
     record_begin(here, transport);
     if (is_back && control_say(&end->control, "go") < 0)
         return -1;
-    job->course.start_ns = watch_now_ns();
+    job->course.start_ns = clock_now_ns();
     if (job->are_trips)
         status = trips_ask(transport, contender_back(contender), job, run->histogram);
     else

@@ -81,7 +81,7 @@ static int do_part(struct receiving_end *end, struct transport *transport, struc
         if (control_expect(&end->control, "go") == NULL)
             return -1;
         record_begin(&record, transport);
-        job->course.start_ns = watch_now_ns();
+        job->course.start_ns = clock_now_ns();
     }
     int status = job->are_trips ? trips_answer(transport, back, job)
                                 : flows_move(transport, job, transport->is_back, &record.fairness);

@@ -152,7 +152,7 @@ static int interval_begin(struct sending_end *end, size_t which, uint64_t size)
     interval.which = which;
     interval.size = size;
     interval.length_ns = end->options->interval_ns;
-    interval.start_ns = watch_now_ns();
+    interval.start_ns = clock_now_ns();
     (void)look_at_all(&interval.last);
     interval.is_over = false;
     pthread_condattr_t monotonic;
@@ -264,7 +264,7 @@ static void show_progress(const struct sending_end *end, const struct results *r
 {
     size_t all = results_count(results);
     size_t done = (size_t)(last - results->runs) + 1;
-    double elapsed_s = (double)(watch_now_ns() - end->start_ns) / 1e9;
+    double elapsed_s = (double)(clock_now_ns() - end->start_ns) / 1e9;
     char size[QUANTITY_ROOM];
     char rate[QUANTITY_ROOM];
 
@@ -294,7 +294,7 @@ static int take_turn(struct sending_end *end, const struct results *results, siz
 
 static int measure_all(struct sending_end *end, const struct results *results)
 {
-    end->start_ns = watch_now_ns();
+    end->start_ns = clock_now_ns();
     for (size_t size = 0; size < results->sizes; size++) {
         for (size_t i = 0; !end->options->is_ping && i < results->transports; i++) {
             if (contender_choose(&end->contenders[i], end, end->options->sizes[size]) < 0)

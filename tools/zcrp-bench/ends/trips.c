@@ -42,7 +42,7 @@ static int hear(struct transport *there, struct transport *back, const struct jo
 {
     if (back->kind->take(back, job, n, answer(n)) < 0)
         return -1;
-    *at_ns = watch_now_ns();
+    *at_ns = clock_now_ns();
     return settle(there, job, n) < 0 ? -1 : post(back, job, n + job->depth, answer(n + job->depth));
 }
 
@@ -75,7 +75,7 @@ static bool wait_for_room(struct schedule *schedule, uint64_t n)
     while (!atomic_load(&schedule->is_over)) {
         if (n - atomic_load(&schedule->heard) < schedule->job->depth)
             return true;
-        watch_sleep_until(watch_now_ns() + pause_ns);
+        watch_sleep_until(clock_now_ns() + pause_ns);
     }
     return false;
 }
@@ -118,7 +118,7 @@ static int by_schedule(struct transport *there, struct transport *back, const st
         .there = there,
         .back = back,
         .job = job,
-        .start_ns = watch_now_ns(),
+        .start_ns = clock_now_ns(),
         .interval_ns = job->course.interval_ns,
     };
     pthread_t thread;
@@ -141,7 +141,7 @@ static int one_by_one(struct transport *there, struct transport *back, const str
     int64_t at_ns;
 
     for (uint64_t n = 0; n < job->count; n++) {
-        int64_t start_ns = watch_now_ns();
+        int64_t start_ns = clock_now_ns();
 
         if (ask(there, job, n) < 0 || hear(there, back, job, n, &at_ns) < 0)
             return -1;

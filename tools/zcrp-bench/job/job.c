@@ -109,7 +109,7 @@ static uint64_t messages_ahead(const struct job *job, uint64_t n, int64_t elapse
 static void decide(struct job *job, uint64_t n)
 {
     struct course *course = &job->course;
-    int64_t elapsed_ns = watch_now_ns() - course->start_ns;
+    int64_t elapsed_ns = clock_now_ns() - course->start_ns;
     uint64_t ahead = messages_ahead(job, n, elapsed_ns);
     uint64_t look = n + (ahead - 1) / PARTS + 1;
     uint64_t count = look + ahead > job->count ? look + ahead : job->count;

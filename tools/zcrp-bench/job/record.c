@@ -22,19 +22,11 @@ static int64_t ns_of_timeval(struct timeval t)
     return (int64_t)t.tv_sec * NS_A_SECOND + (int64_t)t.tv_usec * 1000;
 }
 
-int64_t watch_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * NS_A_SECOND + now.tv_nsec;
-}
-
 void watch_sleep_until(int64_t ns)
 {
     struct timespec until = {.tv_sec = ns / NS_A_SECOND, .tv_nsec = ns % NS_A_SECOND};
 
-    if (ns <= watch_now_ns())
+    if (ns <= clock_now_ns())
         return;
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
         ;
@@ -46,7 +38,7 @@ struct watch watch_read(void)
 
     getrusage(RUSAGE_SELF, &usage);
     return (struct watch){
-        .wall_ns = watch_now_ns(),
+        .wall_ns = clock_now_ns(),
         .cpu_ns = ns_of_timeval(usage.ru_utime) + ns_of_timeval(usage.ru_stime),
     };
 }

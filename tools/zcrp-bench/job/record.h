@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/clock.h"
 #include "zcrp-bench/job/job.h"
 #include "zcrp.h"
 
@@ -19,9 +20,6 @@ struct watch {
 
 /* The present readings. */
 struct watch watch_read(void);
-
-/* The monotonic clock alone: cheap. */
-int64_t watch_now_ns(void);
 
 /* Sleeps until the monotonic clock says ns; not at all if it does already. */
 void watch_sleep_until(int64_t ns);

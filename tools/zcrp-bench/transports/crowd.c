@@ -166,7 +166,7 @@ static int crowd_run(struct transport *transport, struct job *job)
 {
     const struct crowd_calls *calls = transport->kind->crowd_calls;
     struct crowd *crowd = transport->state;
-    int64_t moved_ns = watch_now_ns();
+    int64_t moved_ns = clock_now_ns();
     uint64_t known = 0;
 
     crowd->job = job;
@@ -183,7 +183,7 @@ static int crowd_run(struct transport *transport, struct job *job)
         if (count < 0)
             return -1;
         if (count > 0)
-            moved_ns = watch_now_ns();
+            moved_ns = clock_now_ns();
         else if (transport_despair(transport, moved_ns) < 0)
             return -1;
     }

@@ -46,14 +46,14 @@ static void *move(void *argument)
     struct flow *flow = argument;
     struct transport *transport = flow->transport;
     const struct transport_kind *kind = transport->kind;
-    int64_t start_ns = watch_now_ns();
+    int64_t start_ns = clock_now_ns();
 
     flow->status = transport_begin(transport);
     if (flow->status == 0)
         flow->status = (flow->is_sending ? kind->send : kind->receive)(transport, &flow->job);
     transport_end(transport);
     flow->bytes_per_s =
-        (double)(flow->job.count * flow->job.size) / 1e-9 / (double)(watch_now_ns() - start_ns + 1);
+        (double)(flow->job.count * flow->job.size) / 1e-9 / (double)(clock_now_ns() - start_ns + 1);
     return NULL;
 }
 

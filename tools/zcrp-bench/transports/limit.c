@@ -234,7 +234,7 @@ static int send_burst(struct sending *s)
             continue;
         }
         if (taken < 0 && errno == ECONNREFUSED)
-            return transport_despair(s->transport, watch_now_ns());
+            return transport_despair(s->transport, clock_now_ns());
         if (taken < 0 && errno != EINTR && errno != EAGAIN && errno != ENOBUFS)
             return broken("send");
         sent += taken > 0 ? (uint32_t)taken : 0;
@@ -262,7 +262,7 @@ static void take_credit(struct sending *sending)
 /* Waits for credit for another burst. */
 static int wait_for_credit(struct sending *sending)
 {
-    int64_t since = watch_now_ns();
+    int64_t since = clock_now_ns();
 
     while (sending->next >= sending->allowed) {
         take_credit(sending);
@@ -446,10 +446,10 @@ static void give_credit(struct receiving *r)
 static int wait_on(struct receiving *r)
 {
     bool has_begun = r->arrival_ns != 0;
-    int64_t silence_ns = watch_now_ns() - r->arrival_ns;
+    int64_t silence_ns = clock_now_ns() - r->arrival_ns;
 
     if (!has_begun || silence_ns < 4 * (int64_t)PAUSE_NS)
-        return transport_despair(r->transport, has_begun ? r->arrival_ns : watch_now_ns());
+        return transport_despair(r->transport, has_begun ? r->arrival_ns : clock_now_ns());
     r->state->counts.value[COUNT_units_lost] += r->all - r->next;
     r->next = r->all;
     return hand_over(r);
@@ -478,7 +478,7 @@ static int receive_some(struct receiving *r)
         if (take(r, &messages[d].msg_hdr, messages[d].msg_len) < 0)
             return -1;
     }
-    r->arrival_ns = watch_now_ns();
+    r->arrival_ns = clock_now_ns();
     return 0;
 }
 

@@ -211,7 +211,7 @@ static int failed(const char *doing, ssize_t code)
 
 static ngtcp2_tstamp now(void)
 {
-    return (ngtcp2_tstamp)watch_now_ns();
+    return (ngtcp2_tstamp)clock_now_ns();
 }
 
 /* ---- what ngtcp2 calls ---- */
@@ -502,7 +502,7 @@ static int connect_to(struct transport *transport)
 static int shake_hands(struct transport *transport, bool is_server)
 {
     struct quic *end = transport->state;
-    int64_t since = watch_now_ns();
+    int64_t since = clock_now_ns();
 
     while (!is_connected(end) || (!is_server && !control_has_news(transport->control))) {
         if (work(end, is_server ? STREAM_PAUSE_MS : 1) < 0 ||

@@ -140,7 +140,7 @@ static ssize_t nothing_moved(const struct transport *transport, int result, cons
 static int shake_hands(struct transport *transport)
 {
     struct tls_state *state = transport->state;
-    int64_t since = watch_now_ns();
+    int64_t since = clock_now_ns();
     int result;
 
     while ((result = SSL_do_handshake(state->session)) != 1) {

@@ -107,7 +107,7 @@ int transport_despair(struct transport *transport, int64_t since_ns)
 {
     if (control_is_broken(transport->control) && control_hear(transport->control) < 0)
         return -1;
-    if (watch_now_ns() - since_ns > (int64_t)transport->settings->limit_ns)
+    if (clock_now_ns() - since_ns > (int64_t)transport->settings->limit_ns)
         return complain("%s: nothing moves", transport->kind->name);
     return 0;
 }
@@ -117,7 +117,7 @@ int transport_go_on(struct transport *transport, bool has_moved, int64_t *since_
     if (has_moved)
         *since_ns = 0;
     else if (*since_ns == 0)
-        *since_ns = watch_now_ns();
+        *since_ns = clock_now_ns();
     return has_moved ? 0 : transport_despair(transport, *since_ns);
 }
 
