@@ -11,7 +11,6 @@
 #include "life.h"
 
 #include "codes.h"
-#include "looks.h"
 #include "options.h"
 #include "platform/reason.h"
 #include "process.h"
@@ -240,7 +239,7 @@ bool entity_leave_queue(struct zcrp_entity *e, const struct completions *from)
     bool was_in = collection_leave_queue(&e->collection, from, &sockets);
 
     if (was_in)
-        looks_end(e, sockets);
+        turns_unqueue(e, sockets);
     return was_in;
 }
 

@@ -3,8 +3,8 @@
 #include "accept/listener.h"
 #include "link/codes.h"
 #include "link/life.h"
-#include "link/looks.h"
 #include "link/process.h"
+#include "link/turns.h"
 #include "platform/reason.h"
 #include "queue.h"
 
@@ -36,9 +36,9 @@ static int join(struct zcrp_queue *queue, struct zcrp_entity *e, const struct pl
     const struct zcrp_connection *connection = as->owner;
     uint32_t facts = FACT_ENDED;
 
-    looks_begin(e, &queue->sockets);
+    turns_queue(e, &queue->sockets);
     if (!completions_add(&queue->completions, &e->collection.place, as)) {
-        looks_end(e, &queue->sockets);
+        turns_unqueue(e, &queue->sockets);
         return reason_say(ZCRP_ERROR_ARGUMENT, "%s is in a queue already",
                           connection == NULL ? "entity" : "connection");
     }
