@@ -2,7 +2,6 @@
 
 #include "ep.h"
 #include "provider.h"
-#include "stubs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

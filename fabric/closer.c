@@ -2,7 +2,6 @@
 
 #include "domain.h"
 #include "ep.h"
-#include "helper.h"
 #include "way.h"
 
 void closers_init(struct closers *c)
@@ -80,7 +79,7 @@ void closer_add(struct way *w)
     list_add(&c->ways, &w->in);
     c->waiting++;
     if (c->waiting > c->idle && c->count < CLOSERS_MOST &&
-        helper_start(&c->threads[c->count], "zcrp-fabric-end", run, d) == 0)
+        domain_start(d, &c->threads[c->count], "zcrp-fabric-end", run) == 0)
         c->count++;
     (void)pthread_cond_signal(&c->added);
 }

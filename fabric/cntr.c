@@ -1,7 +1,6 @@
 #include "cntr.h"
 
 #include "provider.h"
-#include "stubs.h"
 
 #include <stdlib.h>
 #include <unistd.h>

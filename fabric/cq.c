@@ -3,7 +3,6 @@
 #include "ep.h"
 #include "match.h"
 #include "provider.h"
-#include "stubs.h"
 
 #include <stdlib.h>
 #include <string.h>

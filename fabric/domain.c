@@ -4,13 +4,12 @@
 #include "cntr.h"
 #include "cq.h"
 #include "ep.h"
-#include "helper.h"
 #include "mr.h"
 #include "provider.h"
-#include "stubs.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -77,12 +76,28 @@ static void *run(void *domain)
     return NULL;
 }
 
+/* A new thread inherits its creator's mask, so that there is no moment in which it is open. */
+int domain_start(struct domain *d, pthread_t *thread, const char *name, void *(*work)(void *))
+{
+    sigset_t all, before;
+
+    (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGBUS);
+    (void)sigdelset(&all, SIGSEGV);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, work, d);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        (void)pthread_setname_np(*thread, name); /* a convenience: no reason to fail */
+    return error;
+}
+
 static int start_thread(struct domain *d)
 {
     d->stop = eventfd(0, EFD_CLOEXEC);
     if (d->stop < 0)
         return -errno;
-    int error = helper_start(&d->thread, "zcrp-fabric", run, d);
+    int error = domain_start(d, &d->thread, "zcrp-fabric", run);
     if (error != 0) {
         (void)close(d->stop);
         return -error;

@@ -40,6 +40,10 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_doma
 void domain_enter(struct domain *d);
 void domain_leave(struct domain *d);
 
+/* Begins a thread of the domain's, which takes none of the program's signals. 0, or a system's
+ * error, positive. */
+int domain_start(struct domain *d, pthread_t *thread, const char *name, void *(*work)(void *));
+
 /* Handles what has happened. Never blocks. Within the mutex. */
 void domain_progress(struct domain *d);
 

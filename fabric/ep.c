@@ -6,7 +6,6 @@
 #include "info.h"
 #include "peer.h"
 #include "provider.h"
-#include "stubs.h"
 #include "way.h"
 
 #include <rdma/fi_cm.h>

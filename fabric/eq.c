@@ -2,7 +2,6 @@
 
 #include "list.h"
 #include "provider.h"
-#include "stubs.h"
 
 #include <pthread.h>
 #include <rdma/fi_errno.h>

@@ -4,7 +4,6 @@
 #include "domain.h"
 #include "eq.h"
 #include "provider.h"
-#include "stubs.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

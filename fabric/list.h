@@ -3,9 +3,12 @@
 #ifndef FABRIC_LIST_H
 #define FABRIC_LIST_H
 
-#include "owner.h"
-
 #include <stdbool.h>
+#include <stddef.h>
+
+/* The struct of type `type` whose member `member` is at `at`, as a link is. libfabric's headers had
+ * a macro for it until version 2. */
+#define OWNER(at, type, member) ((type *)((char *)(at)-offsetof(type, member)))
 
 struct list {
     struct list *next, *previous;

@@ -2,7 +2,6 @@
 
 #include "domain.h"
 #include "provider.h"
-#include "stubs.h"
 
 #include <stdlib.h>
 
