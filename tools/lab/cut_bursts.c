@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/pin.h"
+#include "common/environment.h"
 #include "lab/drop_cut.h"
 #include "lab/turns.h"
 #include "zcrp.h"

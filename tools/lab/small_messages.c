@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/pin.h"
+#include "common/environment.h"
 #include "lab/turns.h"
 #include "zcrp.h"
 

@@ -7,7 +7,7 @@
 
 #include "common/arguments.h"
 #include "common/complain.h"
-#include "common/pin.h"
+#include "common/environment.h"
 #include "zcrp-bench/command/options.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"

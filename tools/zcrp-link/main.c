@@ -18,7 +18,7 @@
 #include "common/arguments.h"
 #include "common/clock.h"
 #include "common/complain.h"
-#include "common/pin.h"
+#include "common/environment.h"
 #include "common/quantity.h"
 #include "ends.h"
 #include "options.h"

@@ -7,7 +7,7 @@
 
 #include "common/arguments.h"
 #include "common/complain.h"
-#include "common/pin.h"
+#include "common/environment.h"
 #include "common/quantity.h"
 #include "packets.h"
 

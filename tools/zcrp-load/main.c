@@ -23,7 +23,7 @@
 #include "common/arguments.h"
 #include "common/clock.h"
 #include "common/complain.h"
-#include "common/pin.h"
+#include "common/environment.h"
 
 enum { COUNTERS_MAX = 1024, CORES_MAX = 256 };
 

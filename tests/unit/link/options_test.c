@@ -2,7 +2,7 @@
 
 #include "../../support/suite.h"
 #include "common/complain.h"
-#include "common/pin.h"
+#include "common/environment.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
-#include "common/pin.h"
+#include "common/environment.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/ends/ends.h"
 #include "zcrp-bench/results/report.h"

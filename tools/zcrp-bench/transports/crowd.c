@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "common/environment.h"
 #include "zcrp-bench/control/connection.h"
 #include "zcrp-bench/transports/carrier.h"
 #include "zcrp-bench/transports/stream.h"
@@ -73,13 +73,8 @@ static uint8_t *slot_of(const struct job *job, uint64_t way, uint64_t slot)
 static int raise_limit(uint64_t count)
 {
     uint64_t wanted = 3 * count + 100;
-    struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
-        return 0;
-    limit.rlim_cur = wanted;
-    limit.rlim_max = limit.rlim_max < wanted ? wanted : limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
+    if (environment_descriptors() >= wanted)
         return 0;
     return complain("--peers %llu needs %llu descriptors: `ulimit -n` allows fewer",
                     (unsigned long long)count, (unsigned long long)wanted);
