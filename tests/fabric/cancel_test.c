@@ -1,20 +1,9 @@
 /* Receives that are cancelled: each ends once, cancelled or with its message. */
 #include "node.h"
 
-static struct pair p;
+PAIR_FIXTURE
+
 static uint8_t in[3][SMALL];
-
-static void open_pair(void)
-{
-    pair_open(&p, NULL);
-}
-
-static void close_pair(void)
-{
-    pair_close(&p);
-}
-
-FIXTURE(open_pair, close_pair)
 
 static void post(bool is_tagged, uint8_t *to)
 {

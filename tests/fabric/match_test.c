@@ -3,19 +3,7 @@
 
 LOAD(asleep)
 
-static struct pair p;
-
-static void open_pair(void)
-{
-    pair_open(&p, NULL);
-}
-
-static void close_pair(void)
-{
-    pair_close(&p);
-}
-
-FIXTURE(open_pair, close_pair)
+PAIR_FIXTURE
 
 /* Looks for a message with this tag at b; the completion, whose err is FI_ENOMSG if there is none.
  */

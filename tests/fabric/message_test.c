@@ -6,19 +6,7 @@ LOAD(asleep)
 #define DATA UINT64_C(0xfedcba9876543210)
 #define TAG UINT64_C(0x8000000000001234)
 
-static struct pair p;
-
-static void open_pair(void)
-{
-    pair_open(&p, NULL);
-}
-
-static void close_pair(void)
-{
-    pair_close(&p);
-}
-
-FIXTURE(open_pair, close_pair)
+PAIR_FIXTURE
 
 /* ---- ways to send */
 

@@ -110,6 +110,19 @@ struct pair {
 void pair_open(struct pair *p, const struct node_wish *wish);
 void pair_close(struct pair *p);
 
+/* Each test of the file has the usual pair, p. */
+#define PAIR_FIXTURE                                                                               \
+    static struct pair p;                                                                          \
+    static void open_pair(void)                                                                    \
+    {                                                                                              \
+        pair_open(&p, NULL);                                                                       \
+    }                                                                                              \
+    static void close_pair(void)                                                                   \
+    {                                                                                              \
+        pair_close(&p);                                                                            \
+    }                                                                                              \
+    FIXTURE(open_pair, close_pair)
+
 /* One tagged message from one node to another, whole. */
 void pass(const struct node *from, fi_addr_t to, const struct node *at, size_t size, uint64_t tag);
 
