@@ -1,11 +1,11 @@
-"""Units of tools/common/mutant.py: each kind of change is planted once, and nothing else."""
+"""Units of tools/mutation/mutant.py: each kind of change is planted once, and nothing else."""
 
 import os
 import sys
 import unittest
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-sys.path.insert(0, os.path.join(TREE, "tools", "common"))
+sys.path.insert(0, os.path.join(TREE, "tools", "mutation"))
 
 from mutant import Source
 
