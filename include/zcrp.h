@@ -800,21 +800,11 @@ struct zcrp_stats {
  *
  *     int zcrp_stats(struct zcrp_entity *entity, struct zcrp_stats *stats);
  *
- * The statistics of this process's sender or receiver (the paper's API): 0, or _ARGUMENT,
- * _NOT_STARTED, _FORKED.
- *
- *     int zcrp_send_stats(struct zcrp_stats *stats);
- *     int zcrp_rcv_stats(struct zcrp_stats *stats);
- *
- * These are macros: they pass the size of the program's struct to the calls below, which fill that
- * much and set to 0 what the library does not know. */
+ * This is a macro: it passes the size of the program's struct to the call below, which fills that
+ * much and sets to 0 what the library does not know. */
 #define zcrp_stats(entity, stats) zcrp_stats_sized(entity, stats, sizeof(struct zcrp_stats))
-#define zcrp_send_stats(stats) zcrp_send_stats_sized(stats, sizeof(struct zcrp_stats))
-#define zcrp_rcv_stats(stats) zcrp_rcv_stats_sized(stats, sizeof(struct zcrp_stats))
 ZCRP_PUBLIC int zcrp_stats_sized(struct zcrp_entity *entity, struct zcrp_stats *stats,
                                  size_t stats_size);
-ZCRP_PUBLIC int zcrp_send_stats_sized(struct zcrp_stats *stats, size_t stats_size);
-ZCRP_PUBLIC int zcrp_rcv_stats_sized(struct zcrp_stats *stats, size_t stats_size);
 
 /* ---- UDP channels by name ------------------------------------------------------------------- */
 

@@ -133,15 +133,6 @@ static int submit_side(struct side *side, struct zcrp_msg *message, nlong size)
     return code;
 }
 
-static int stats_side(struct side *side, struct zcrp_stats *stats, size_t stats_size)
-{
-    if (use(side) != ZCRP_OK)
-        return ZCRP_ERROR_NOT_STARTED;
-    int code = zcrp_stats_sized(side->entity, stats, stats_size);
-    leave(side);
-    return code;
-}
-
 /* That the peer did not confirm is no failure of the paper's close. */
 static int close_side(struct side *side)
 {
@@ -220,14 +211,4 @@ nbyte zcrp_rcv_close(void)
 int zcrp_error(const struct zcrp_msg *message)
 {
     return message == NULL ? last_error : message_code(message_of_const(message));
-}
-
-int zcrp_send_stats_sized(struct zcrp_stats *stats, size_t stats_size)
-{
-    return stats_side(&sending, stats, stats_size);
-}
-
-int zcrp_rcv_stats_sized(struct zcrp_stats *stats, size_t stats_size)
-{
-    return stats_side(&receiving, stats, stats_size);
 }

@@ -60,7 +60,6 @@ TEST(paper__both_roles)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     struct zcrp_msg *in = ends_empty(100), *out = ends_filled(100, 1);
-    struct zcrp_stats stats;
 
     for (int i = 0; i < 3; i++) {
         ck_assert_uint_eq(zcrp_rcv_init(sockets.receiver), 1);
@@ -70,10 +69,6 @@ TEST(paper__both_roles)
         ck_assert_uint_eq(zcrp_wait(in), 1);
         ck_assert_uint_eq(zcrp_wait(out), 1);
         ck_assert(pattern_holds(in->buffer, 100, 1));
-        ck_assert_int_eq(zcrp_send_stats(&stats), 0);
-        ck_assert_uint_eq(stats.bytes, 100);
-        ck_assert_int_eq(zcrp_rcv_stats(&stats), 0);
-        ck_assert_uint_eq(stats.messages, 1);
         ck_assert_uint_eq(zcrp_send_close(), 1);
         ck_assert_uint_eq(zcrp_rcv_close(), 1);
     }
@@ -181,7 +176,6 @@ static void *error_of_this_thread(void *result)
 TEST(paper__not_started)
 {
     struct zcrp_msg *m = zcrp_alloc_msg(1);
-    struct zcrp_stats stats;
     int error_elsewhere = 1;
     pthread_t other;
 
@@ -199,8 +193,6 @@ TEST(paper__not_started)
     ck_assert_uint_eq(zcrp_send_close(), 0);
     ck_assert_uint_eq(zcrp_rcv_close(), 0);
     ck_assert_int_eq(zcrp_error(NULL), ZCRP_ERROR_NOT_STARTED);
-    ck_assert_int_eq(zcrp_send_stats(&stats), ZCRP_ERROR_NOT_STARTED);
-    ck_assert_int_eq(zcrp_rcv_stats(&stats), ZCRP_ERROR_NOT_STARTED);
     ck_assert_int_eq(pthread_create(&other, NULL, error_of_this_thread, &error_elsewhere), 0);
     pthread_join(other, NULL);
     ck_assert_int_eq(error_elsewhere, ZCRP_OK);
