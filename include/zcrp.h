@@ -856,7 +856,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_listen(const char *host);
  *
  * For programs with peers: a connection is a sender and a receiver over one UDP socket, and a
  * listener serves any number of them on one port. The library's threads are the process's, however
- * many connections there are (ZCRP_ENGINES in the environment multiplies them).
+ * many connections there are.
  *
  * On port 6635, or with ZCRP_CHANNEL_AAL5 on any port, connections carry AAL5. Both ends have to
  * say so, and name the same circuits (options.aal5). A listener has all its peers on these, and

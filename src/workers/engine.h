@@ -13,8 +13,6 @@
  *                   +----------------------------------------+
  *
  * The first member that joins an engine starts its threads, and the last that leaves ends them.
- * ZCRP_ENGINES=k in the environment makes k engines of each kind. A member stays in the one that it
- * joined.
  *
  * A socket stays armed while the engine's thread receives from it, which saves a call for each
  * wake-up. A turn that naps, or finds a waiting user at the socket, has it disarmed. So no thread
@@ -41,8 +39,6 @@
 #include <stdint.h>
 
 enum engine_role { ENGINE_SENDERS, ENGINE_RECEIVERS };
-
-enum { ENGINES_MOST = 64 }; /* of each role */
 
 /* How often the engine polls a socket that epoll cannot watch. */
 #define ENGINE_LOOK (5 * MILLISECOND)

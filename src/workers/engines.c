@@ -9,7 +9,7 @@
 
 /* Starting and ending threads, rare and slow, is one at a time. */
 static struct mutex lifecycle;
-static struct engine *engines[2][ENGINES_MOST]; /* under `lifecycle` */
+static struct engine *engines[2]; /* by role; under `lifecycle` */
 
 /* ---- starting and ending; within `lifecycle` ---- */
 
@@ -121,30 +121,6 @@ static void destroy(struct engine *engine)
     free_memory(engine);
 }
 
-/* How many engines of a role there shall be. */
-static uint32_t engines_wanted(void)
-{
-    const char *text = secure_getenv("ZCRP_ENGINES");
-    long wanted = text != NULL ? strtol(text, NULL, 10) : 1;
-
-    return wanted < 1 ? 1 : wanted > ENGINES_MOST ? ENGINES_MOST : (uint32_t)wanted;
-}
-
-/* The engine with the fewest members; one that is not there yet has none. */
-static struct engine **least_busy(enum engine_role role)
-{
-    struct engine **best = &engines[role][0];
-
-    for (uint32_t i = 0; i < engines_wanted(); i++) {
-        struct engine **e = &engines[role][i];
-        if (*e == NULL)
-            return *best != NULL && (*best)->members == 0 ? best : e;
-        if ((*e)->members < (*best)->members)
-            best = e;
-    }
-    return best;
-}
-
 /* ---- members ---- */
 
 /* A free place in the table, which grows; 0 if there is no memory. Within the mutex. */
@@ -194,7 +170,7 @@ int engine_join(struct engine_member *m, enum engine_role role, const struct eng
     m->watch[WATCH_OUT].fd = in >= 0 && out != in ? out : -1;
     m->watch[WATCH_PEER].fd = -1;
     mutex_lock(&lifecycle);
-    struct engine **engine = least_busy(role);
+    struct engine **engine = &engines[role];
     int error = *engine == NULL ? create(engine, role) : 0;
     if (!error) {
         error = enter(*engine, m);
@@ -210,13 +186,9 @@ int engine_join(struct engine_member *m, enum engine_role role, const struct eng
 /* Destroys the engine if nobody is left in it. Within `lifecycle`. */
 static void destroy_if_empty(struct engine *engine)
 {
-    struct engine **e = engines[engine->role];
-
     if (engine->members > 0)
         return;
-    while (*e != engine)
-        e++;
-    *e = NULL;
+    engines[engine->role] = NULL;
     destroy(engine);
 }
 
@@ -244,16 +216,14 @@ void engine_after_fork(void)
 {
     mutex_init(&lifecycle);
     for (int role = 0; role < 2; role++) {
-        for (uint32_t i = 0; i < ENGINES_MOST; i++) {
-            struct engine *engine = engines[role][i];
-            if (engine == NULL)
-                continue;
-            close_epoll(engine);
-            free(engine->deadlines.heap);
-            free(engine->naps.heap);
-            free(engine->table);
-            free(engine);
-            engines[role][i] = NULL;
-        }
+        struct engine *engine = engines[role];
+        if (engine == NULL)
+            continue;
+        close_epoll(engine);
+        free(engine->deadlines.heap);
+        free(engine->naps.heap);
+        free(engine->table);
+        free(engine);
+        engines[role] = NULL;
     }
 }

@@ -443,19 +443,6 @@ TEST(engine_join__threads_of_the_paper_however_many_members)
     ck_assert(threads_become(0));
 }
 
-TEST(engine_join__k_engines)
-{
-    struct rig rig[3];
-    setenv("ZCRP_ENGINES", "2", 1);
-    for (int i = 0; i < 3; i++)
-        join(&rig[i], ENGINE_RECEIVERS);
-    ck_assert(threads_become(4));
-    for (int i = 0; i < 3; i++)
-        leave(&rig[i]);
-    ck_assert(threads_become(0));
-    unsetenv("ZCRP_ENGINES");
-}
-
 TEST(engine_join__no_descriptor_left)
 {
     struct rig rig;
