@@ -34,17 +34,11 @@ tests_e2e += $(if $(filter plain,$(VARIANT)),'bench/guard:alone=tools/bench-guar
 	'bench/guard-small=tools/bench-guard --small' \
 	'bench/guard-self-test=tools/bench-guard --self-test')
 
-# The same program without any peer (tools/peers.mk), for a test of what it says then.
-BARE := $(PRODUCTS)/bare/zcrp-bench
+# What zcrp-bench is made of, without any peer (tools/peers.mk), for its unit tests.
 peer_objects := $(foreach p,$(ALL_PEERS),$(patsubst %.c,$(OBJ)/%.o,$(call peer_sources,$(p))))
-bare_objects := $(filter-out $(peer_objects),$(call objects,tools/zcrp-bench/*.c tools/zcrp-bench/*/*.c))
-$(BARE): $(bare_objects) $(COMMON) $(STATIC)
-	@mkdir -p $(@D)
-	$(call say,ld)$(LINK) -o $@ $^ -lm $(LIBRARIES)
-# What it is made of, for its unit tests.
-$(OUT)/zcrp-bench.a: $(filter-out %/main.o,$(bare_objects))
+bare_objects := $(filter-out $(peer_objects) %/main.o,$(call objects,tools/zcrp-bench/*.c tools/zcrp-bench/*/*.c))
+$(OUT)/zcrp-bench.a: $(bare_objects)
 	$(call say,ar)rm -f $@ && $(AR) rcs $@ $^
-run: $(if $(filter e2e,$(SUITES)),$(BARE))
 
 # All peers that are there, side by side; rewrites their table in docs/lab/tables.md.
 bench-peers: all

@@ -134,7 +134,7 @@ scripts-rest = $(scripts) $(LAB) $(NCCL) $(NCCL_RANK)
 sim-little := $(sim)
 sim-short := $(sim)
 sim-brief := $(sim)
-scripts = $(PROGRAMS) $(SCRIPTS) $(BARE) $(ALLOCATIONS) $(EXAMPLES) $(if $(filter plain,$(VARIANT)),$(PRODUCTS)/lab/instructions)
+scripts = $(PROGRAMS) $(SCRIPTS) $(ALLOCATIONS) $(EXAMPLES) $(if $(filter plain,$(VARIANT)),$(PRODUCTS)/lab/instructions)
 checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
 
 # Tests that are commands. Those of bench.mk need all that scripts need.

@@ -1,14 +1,13 @@
 #!/bin/sh
 # zcrp-bench over each peer that is built in: every byte arrives, an end that dies is noticed; and what is said of
-# peers that are not. The program is in $ZCRP_BUILD, beside a folder `bare` with the same one, linked without any peer.
+# peers that are not. The program is in $ZCRP_BUILD.
 # stage: check-all
 set -u
 
 . "$(dirname "$0")/../../support/script.sh"
 
 bench=$build/zcrp-bench
-bare=$build/bare/zcrp-bench
-needs "$bench" "$bare"
+needs "$bench"
 
 # ---- all peers that there are
 
@@ -48,7 +47,9 @@ death_is_noticed() {
 "$bench" doctor >"$place/doctor"
 for peer in srt quic tls; do
     if grep -q "$peer (.*): not built in" "$place/doctor"; then
-        echo "$peer: skipped: not built in"
+        complaint "$peer alone" 2 "zcrp-bench: $peer: not built in; install lib" "$bench" --transport $peer
+        check "the doctor says how to get $peer" \
+            sh -c "grep -A 1 '$peer (.*): not built in' '$place/doctor' | grep 'apt-get install [a-z0-9 -]* #'"
         continue
     fi
     for what in all_arrives many_arrive large_arrives comes_back death_is_noticed; do
@@ -73,27 +74,6 @@ if ! grep -q 'tls (.*): not built in' "$place/doctor"; then
     else
         check "ktls: why not" grep -E "this kernel has no TLS|the kernel seals nothing" "$place/said"
     fi
-fi
-
-# ---- none there
-
-"$bare" doctor >"$place/bare"
-for peer in srt quic tls ktls; do
-    complaint "$peer alone" 2 "zcrp-bench: $peer: not built in; install lib" "$bare" --transport $peer
-    check "the doctor says that $peer is missing" \
-        sh -c "grep -A 1 '$peer (.*): not built in' '$place/bare' | grep 'apt-get install [a-z0-9 -]* #'"
-done
-complaint "the peers left out" 0 "srt: not built in" "$bare" --transport zcrp,peers --size 64 \
-    --count 9 --repeat 1
-
-if ! grep -q 'srt (.*): not built in' "$place/doctor"; then
-    "$bare" --listen 127.0.0.1:0 --once 2>"$place/listener" &
-    listener=$!
-    eventually grep -q port "$place/listener"
-    port=$(sed -n 's/.*port \([0-9]*\)$/\1/p' "$place/listener")
-    complaint "a peer that only one end has" 1 "the other end failed: srt: not built in" \
-        "$bench" --connect "127.0.0.1:$port" --transport srt
-    wait "$listener"
 fi
 
 conclude
