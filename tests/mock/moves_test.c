@@ -3,8 +3,8 @@
  * comes while a waiter is about to sleep; and one that stays where it is, but whose datagrams are
  * read late. */
 /* wrap: connect sendmsg sendmmsg recvmsg recvmmsg lease_set_asleep peer_move_post rx_sleep */
+#include "../support/crossing.h"
 #include "../support/mock.h"
-#include "../support/nat.h"
 #include "../support/pattern.h"
 #include "common/clock.h"
 #include "link/link.h"
@@ -28,8 +28,8 @@ static _Atomic int refusals;          /* to come */
 static _Atomic int refused;           /* so far */
 static _Atomic bool refuses_connect;  /* or to send */
 
-static bool has_keys; /* the library was built with them */
-static struct nat nat;
+static bool has_keys;        /* the library was built with them */
+static struct crossing *nat; /* a translator of addresses */
 static struct zcrp_listener *listener;
 static struct zcrp_connection *there, *here;
 static struct zcrp_msg *in, *out;
@@ -100,8 +100,7 @@ static bool carry(void *context, bool is_outward, const uint8_t *datagram, size_
     while ((bytes = recv(place, challenge, sizeof challenge, MSG_DONTWAIT)) > 0) {
         if (atomic_load(&late_until) == 0)
             atomic_store(&late_until, clock_now_ns() + LATE_MS * INT64_C(1000000));
-        (void)sendto(nat.near, challenge, (size_t)bytes, MSG_DONTWAIT,
-                     (const struct sockaddr *)&nat.caller, sizeof nat.caller);
+        crossing_tell(nat, challenge, (size_t)bytes);
     }
     if (is_outward)
         (void)send(place, datagram, size, MSG_DONTWAIT);
@@ -110,6 +109,7 @@ static bool carry(void *context, bool is_outward, const uint8_t *datagram, size_
 
 static void setup(void)
 {
+    const struct crossing_faults faults = {.delay_ns = 2000000, .is_one = true, .see = carry};
     struct zcrp_options options = {.unit_bytes = 1472, .flags = ZCRP_NO_MEMORY};
 
     atomic_store(&refused_from, 0);
@@ -118,10 +118,8 @@ static void setup(void)
     if (!has_keys)
         return;
     assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", &options), ZCRP_OK);
-    nat_open(&nat, zcrp_listener_port(listener), 2000000);
-    nat.see = carry;
-    nat_run(&nat);
-    assert_int_equal(zcrp_connect(&there, "127.0.0.1", nat.port, &options, -1), ZCRP_OK);
+    nat = crossing_open(zcrp_listener_port(listener), &faults, 1);
+    assert_int_equal(zcrp_connect(&there, "127.0.0.1", crossing_port(nat), &options, -1), ZCRP_OK);
     assert_int_equal(zcrp_accept(listener, &here, -1), ZCRP_OK);
     zcrp_keys_free(options.keys);
     in = zcrp_alloc_msg(SIZE);
@@ -136,7 +134,7 @@ static void teardown(void)
     assert_int_equal(zcrp_connection_close(there), ZCRP_OK);
     (void)zcrp_connection_close(here);
     (void)zcrp_listener_close(listener);
-    nat_close(&nat);
+    crossing_close(nat);
     if (place > 0)
         (void)close(place);
     place = 0;
@@ -180,12 +178,12 @@ TEST(moves__system_does_not_connect)
     if (!has_keys)
         skip();
     refuse((uint16_t)zcrp_listener_port(listener), true, 2);
-    nat_forget(&nat);
+    crossing_forget(nat);
     cross();
     assert_int_equal(atomic_load(&refused), 2);
     assert_int_equal(moves(), 1);
     assert_int_equal(zcrp_connection_peer(here, peer, sizeof peer), ZCRP_OK);
-    assert_int_equal(strtol(strrchr(peer, ':') + 1, NULL, 10), nat_port(&nat));
+    assert_int_equal(strtol(strrchr(peer, ':') + 1, NULL, 10), crossing_mapped(nat));
 }
 
 /* An address that is gone is no broken socket: it is looked whether there is another one. */
@@ -238,9 +236,12 @@ TEST(moves__not_while_the_old_address_is_unread)
 {
     if (!has_keys)
         skip();
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)zcrp_listener_port(listener)),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     place = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     assert_true(place >= 0);
-    assert_int_equal(connect(place, (struct sockaddr *)&nat.listener, sizeof nat.listener), 0);
+    assert_int_equal(connect(place, (const struct sockaddr *)&to, sizeof to), 0);
     atomic_store(&late_until, 0);
     atomic_store(&has_stranger, true);
     cross();
@@ -322,7 +323,7 @@ static void move_beside_a_waiter(void)
     assert_int_equal(pthread_create(&waiter, NULL, wait_here, &code), 0);
     for (int i = 0; i < HOLDS && atomic_load(&moment) != MOMENT_HELD; i++)
         (void)usleep(1000);
-    nat_forget(&nat);
+    crossing_forget(nat);
     assert_int_equal(zcrp_submit(zcrp_connection_sender(there), out, SIZE), ZCRP_OK);
     assert_int_equal(pthread_join(waiter, NULL), 0);
     assert_int_equal(code, ZCRP_OK);

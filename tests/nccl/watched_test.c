@@ -1,7 +1,7 @@
 /* Receives whose memory is looked at before they end, as NCCL's kernels do with the protocols LL
  * and LL128: nothing comes there but what belongs there. */
 #include "../../nccl/handle.h"
-#include "../support/nat.h"
+#include "../support/crossing.h"
 #include "../support/random.h"
 #include "load.h"
 #include "ranks.h"
@@ -84,21 +84,19 @@ static bool passes(void *random, bool is_outward, const uint8_t *datagram, size_
     return !random_chance(random, 1) && size <= DATAGRAM_MOST;
 }
 
-/* The receiver listens behind the nat, and gives the nat's address to the sender. */
-static void *receiver_behind(struct nat *n, const struct ranks *r)
+/* The receiver listens behind a bad network, and gives its address to the sender. */
+static void *receiver_behind(struct crossing **way, const struct ranks *r)
 {
+    const struct crossing_faults faults = {.see = passes, .context = &state};
     char bytes[NET_HANDLE_BYTES];
     void *listener, *receiver;
     struct handle h;
 
     must(driver_listen(&r->driver, bytes, &listener) == NET_OK);
     must(handle_read(&h, bytes));
-    nat_open(n, h.port, 0);
-    n->see = passes;
-    n->context = &state;
-    h.port = (uint16_t)atoi(n->port);
+    *way = crossing_open(h.port, &faults, 1);
+    h.port = (uint16_t)atoi(crossing_port(*way));
     handle_write(&h, bytes);
-    nat_run(n);
     ranks_give(r->bootstrap, bytes, sizeof(bytes));
     must(driver_accept_fully(&r->driver, listener, &receiver) == NET_OK);
     must(driver_endings(&r->driver).close_listener(listener) == NET_OK);
@@ -108,13 +106,13 @@ static void *receiver_behind(struct nat *n, const struct ranks *r)
 /* A unit that comes in place of one that was lost lands where it does not belong. */
 TEST(watched__with_losses)
 {
-    static struct nat nat;
+    struct crossing *way;
 
     ranks_choose(false);
     struct ranks r = ranks_start(11, send_load);
-    void *receiver = receiver_behind(&nat, &r);
+    void *receiver = receiver_behind(&way, &r);
     load_receive(&r.driver, receiver, &load);
     ck_assert_int_eq(driver_endings(&r.driver).close_receiver(receiver), NET_OK);
     ranks_finish(&r);
-    nat_close(&nat);
+    crossing_close(way);
 }

@@ -34,13 +34,14 @@ enum {
 struct caller {
     bool is_there;
     int far;
-    int64_t heard; /* by either end */
+    uint64_t number; /* in the order in which they came */
+    int64_t heard;   /* by either end */
 };
 
 struct held {
-    int64_t due;
-    int port; /* the caller's */
-    int far;  /* the socket at that time: if it is another one now the datagram is too late */
+    int64_t came, due;
+    int port;        /* the caller's */
+    uint64_t caller; /* its number: if another one has the port now the datagram is too late */
     bool is_back;
     size_t size;
     struct held *next;
@@ -53,14 +54,17 @@ struct crossing {
     char port[8];
     int near, poll;
     struct caller caller[PORTS];
-    int64_t looked; /* for those that are over */
-    int last_port;  /* of who came last */
+    int64_t looked;     /* for those that are over */
+    int last_port;      /* of who came last, */
+    _Atomic int mapped; /* and its socket's */
+    uint64_t callers;
+    int64_t came, slowest_ns; /* the datagram that is treated; see crossing_close */
     /* Those on time, and those that are late, each in the order of their time. */
     struct held *first[2], **last[2];
     uint64_t random;
     uint64_t passed, lost, doubled, late, refused;
     uint8_t buffer[DATAGRAM_MOST];
-    _Atomic bool is_over;
+    _Atomic bool must_forget, is_over;
     pthread_t thread;
 };
 
@@ -96,8 +100,18 @@ static int bound(void)
     const struct sockaddr_in any = here(0);
 
     must(fd >= 0 && bind(fd, (const struct sockaddr *)&any, sizeof any) == 0);
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     return fd;
+}
+
+static int port_of(int fd)
+{
+    struct sockaddr_in own;
+    socklen_t size = sizeof own;
+
+    must(getsockname(fd, (struct sockaddr *)&own, &size) == 0);
+    return ntohs(own.sin_port);
 }
 
 static void watch(struct crossing *c, int how, int fd, int port)
@@ -119,6 +133,15 @@ static void let_go(struct crossing *c, int64_t until)
     }
 }
 
+static int new_far(struct crossing *c, int port)
+{
+    int far = bound();
+
+    must(connect(far, (const struct sockaddr *)&c->listener, sizeof c->listener) == 0);
+    watch(c, EPOLL_CTL_ADD, far, port);
+    return far;
+}
+
 /* A new caller. */
 static void come(struct crossing *c, int port)
 {
@@ -129,12 +152,11 @@ static void come(struct crossing *c, int port)
         last->is_there = false;
         watch(c, EPOLL_CTL_MOD, c->caller[port].far, port);
     } else {
-        c->caller[port] = (struct caller){.is_there = true, .far = bound()};
-        must(connect(c->caller[port].far, (const struct sockaddr *)&c->listener,
-                     sizeof c->listener) == 0);
-        watch(c, EPOLL_CTL_ADD, c->caller[port].far, port);
+        c->caller[port] =
+            (struct caller){.is_there = true, .far = new_far(c, port), .number = ++c->callers};
     }
     c->last_port = port;
+    atomic_store(&c->mapped, port_of(c->caller[port].far));
 }
 
 static void hear_of(struct crossing *c, int port)
@@ -151,6 +173,22 @@ static void hear_of(struct crossing *c, int port)
     caller->heard = at;
 }
 
+static void forget_if_asked(struct crossing *c)
+{
+    if (!atomic_load(&c->must_forget))
+        return;
+    for (int port = 0; port < PORTS; port++) {
+        if (!c->caller[port].is_there)
+            continue;
+        int before = c->caller[port].far;
+        c->caller[port].far = new_far(c, port);
+        close(before); /* last: so it has another port */
+        if (port == c->last_port)
+            atomic_store(&c->mapped, port_of(c->caller[port].far));
+    }
+    atomic_store(&c->must_forget, false);
+}
+
 /* ---- datagrams ---- */
 
 static void pass(struct crossing *c, const struct held *h)
@@ -159,15 +197,17 @@ static void pass(struct crossing *c, const struct held *h)
     const struct sockaddr_in to = here(h->port);
     ssize_t sent;
 
-    if (!caller->is_there || caller->far != h->far)
+    if (!caller->is_there || caller->number != h->caller)
         return;
     if (h->is_back)
         sent = sendto(c->near, h->bytes, h->size, MSG_NOSIGNAL, (const struct sockaddr *)&to,
                       sizeof to);
     else
-        sent = send(h->far, h->bytes, h->size, MSG_NOSIGNAL);
+        sent = send(caller->far, h->bytes, h->size, MSG_NOSIGNAL);
     c->passed += sent == (ssize_t)h->size;
     c->refused += sent < 0;
+    int64_t taken = clock_now_ns() - h->came;
+    c->slowest_ns = taken > c->slowest_ns ? taken : c->slowest_ns;
 }
 
 static bool happens(struct crossing *c, unsigned chance)
@@ -181,9 +221,10 @@ static void hold(struct crossing *c, int port, bool is_back, size_t size, bool i
     int64_t delay = c->faults.delay_ns + (is_late ? c->faults.late_ns : 0);
 
     must(h != NULL);
-    *h = (struct held){.due = clock_now_ns() + delay,
+    *h = (struct held){.came = c->came,
+                       .due = clock_now_ns() + delay,
                        .port = port,
-                       .far = c->caller[port].far,
+                       .caller = c->caller[port].number,
                        .is_back = is_back,
                        .size = size};
     memcpy(h->bytes, c->buffer, size);
@@ -193,6 +234,9 @@ static void hold(struct crossing *c, int port, bool is_back, size_t size, bool i
 
 static void treat(struct crossing *c, int port, bool is_back, size_t size)
 {
+    c->came = clock_now_ns();
+    if (c->faults.see != NULL && !c->faults.see(c->faults.context, !is_back, c->buffer, size))
+        return;
     bool is_lost = happens(c, c->faults.lost);
     bool is_doubled = happens(c, c->faults.doubled);
     bool is_late = happens(c, c->faults.late);
@@ -281,30 +325,28 @@ static void *run(void *context)
             else
                 hear_listener(c, event[i].data.fd);
         }
+        forget_if_asked(c);
         release(c, 0, clock_now_ns());
         release(c, 1, clock_now_ns());
     }
     return NULL;
 }
 
-struct crossing *crossing_open(const char *port, const struct crossing_faults *faults,
-                               uint64_t seed)
+struct crossing *crossing_open(int port, const struct crossing_faults *faults, uint64_t seed)
 {
     struct crossing *c = calloc(1, sizeof *c);
-    struct sockaddr_in own;
-    socklen_t size = sizeof own;
 
     allow_descriptors();
     must(c != NULL);
     c->faults = *faults;
     c->random = seed;
-    c->listener = here(atoi(port));
+    c->listener = here(port);
     c->last[0] = &c->first[0];
     c->last[1] = &c->first[1];
     c->near = bound();
     c->poll = epoll_create1(EPOLL_CLOEXEC);
-    must(c->poll >= 0 && getsockname(c->near, (struct sockaddr *)&own, &size) == 0);
-    snprintf(c->port, sizeof c->port, "%d", ntohs(own.sin_port));
+    must(c->poll >= 0);
+    snprintf(c->port, sizeof c->port, "%d", port_of(c->near));
     watch(c, EPOLL_CTL_ADD, c->near, -1);
     must(pthread_create(&c->thread, NULL, run, c) == 0);
     return c;
@@ -315,7 +357,26 @@ const char *crossing_port(const struct crossing *c)
     return c->port;
 }
 
-void crossing_close(struct crossing *c)
+void crossing_forget(struct crossing *c)
+{
+    atomic_store(&c->must_forget, true);
+    while (atomic_load(&c->must_forget))
+        (void)usleep(100);
+}
+
+int crossing_mapped(const struct crossing *c)
+{
+    return atomic_load(&c->mapped);
+}
+
+void crossing_tell(const struct crossing *c, const uint8_t *datagram, size_t size)
+{
+    const struct sockaddr_in to = here(c->last_port);
+
+    (void)sendto(c->near, datagram, size, MSG_DONTWAIT, (const struct sockaddr *)&to, sizeof to);
+}
+
+int64_t crossing_close(struct crossing *c)
 {
     atomic_store(&c->is_over, true);
     pthread_join(c->thread, NULL);
@@ -327,5 +388,7 @@ void crossing_close(struct crossing *c)
     let_go(c, INT64_MAX);
     close(c->near);
     close(c->poll);
+    int64_t slowest_ns = c->slowest_ns;
     free(c);
+    return slowest_ns;
 }

@@ -218,7 +218,7 @@ static void reconnect(uint64_t seed, struct zcrp_keys *keys, bool is_one)
 
     t.house = house_open("127.0.0.1", &options);
     t.options = &options;
-    struct crossing *c = crossing_open(t.house.port, &faults, seed);
+    struct crossing *c = crossing_open(atoi(t.house.port), &faults, seed);
     t.port = crossing_port(c);
     live(&t, callers, is_one && seconds > (int)ONE_MOST_S ? (double)ONE_MOST_S : seconds, seed);
     ck_assert_int_eq(zcrp_listener_stats(t.house.listener, &stats), ZCRP_OK);

@@ -98,7 +98,7 @@ static int waits_until_sent(bool has_first, size_t size)
     struct seen seen = {.has_sent = false};
     struct zcrp_options ours = {.first_messages = has_first, .first_bytes = LARGE};
     struct house p = house_with(ours, some_keys(true));
-    struct crossing *way = crossing_open(p.port, &late, 1);
+    struct crossing *way = crossing_open(atoi(p.port), &late, 1);
     struct both b = {.there = call(crossing_port(way),
                                    (struct zcrp_options){.tap = see, .tap_context = &seen},
                                    some_keys(true))};
@@ -203,7 +203,7 @@ TEST(first__bad_network, .needs = has_keys, .rows = 6)
                                         .late_ns = 3 * ENDS_MILLISECOND};
     struct zcrp_options ours = {.first_messages = 3, .first_bytes = LARGE};
     struct house p = house_with(ours, some_keys(true));
-    struct crossing *way = crossing_open(p.port, &bad, (uint64_t)_i);
+    struct crossing *way = crossing_open(atoi(p.port), &bad, (uint64_t)_i);
     struct both b = {.there = call(crossing_port(way), (struct zcrp_options){0}, some_keys(true))};
     struct zcrp_msg *out[3];
 

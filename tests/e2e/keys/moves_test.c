@@ -1,8 +1,9 @@
 /* A caller with keys whose address changes: the listener finds it again, and nothing is lost. */
-#include "../../support/nat.h"
+#include "../../support/crossing.h"
 #include "../../support/shared_keys.h"
 #include "core/adt/random.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,21 +27,22 @@ static int64_t within(void)
 enum { MESSAGES = 12, MESSAGE = 1 << 20, FORGOTTEN_AT = 4 };
 
 struct moved {
-    struct nat nat;
+    struct crossing *nat; /* a translator of addresses */
     struct zcrp_listener *listener;
     struct zcrp_connection *there, *here; /* the caller's, and the listener's */
 };
 
-static void meet_before(struct moved *m, int64_t delay_ns, struct zcrp_options options, nat_see see,
-                        void *context)
+static void meet_before(struct moved *m, int64_t delay_ns, struct zcrp_options options,
+                        crossing_see see, void *context)
 {
+    const struct crossing_faults nat = {
+        .delay_ns = delay_ns, .is_one = true, .see = see, .context = context};
+
     ck_assert_int_eq(zcrp_listen(&m->listener, "127.0.0.1", "0", &options), ZCRP_OK);
-    nat_open(&m->nat, zcrp_listener_port(m->listener), delay_ns);
-    m->nat.see = see;
-    m->nat.context = context;
-    nat_run(&m->nat);
-    ck_assert_int_eq(zcrp_connect(&m->there, "127.0.0.1", m->nat.port, &options, 5 * ENDS_SECOND),
-                     ZCRP_OK);
+    m->nat = crossing_open(zcrp_listener_port(m->listener), &nat, 1);
+    ck_assert_int_eq(
+        zcrp_connect(&m->there, "127.0.0.1", crossing_port(m->nat), &options, 5 * ENDS_SECOND),
+        ZCRP_OK);
     ck_assert_int_eq(zcrp_accept(m->listener, &m->here, 5 * ENDS_SECOND), ZCRP_OK);
     zcrp_keys_free(options.keys);
 }
@@ -56,12 +58,13 @@ static void meet(struct moved *m)
     meet_with(m, DELAY, (struct zcrp_options){.unit_bytes = 1472});
 }
 
-static void part(struct moved *m)
+/* How long the path took at most. */
+static int64_t part(struct moved *m)
 {
     ck_assert_int_eq(zcrp_connection_close(m->there), ZCRP_OK);
     (void)zcrp_connection_close(m->here);
     (void)zcrp_listener_close(m->listener);
-    nat_close(&m->nat);
+    return crossing_close(m->nat);
 }
 
 static uint64_t moves(const struct zcrp_connection *c)
@@ -118,7 +121,7 @@ static int64_t cross_while_forgotten(struct moved *m, bool is_upward)
             known = bytes;
         }
         if (!is_forgotten && bytes > FORGOTTEN_AT * MESSAGE + MESSAGE / 2) {
-            nat_forget(&m->nat);
+            crossing_forget(m->nat);
             is_forgotten = true;
             post(to, in, FORGOTTEN_AT + 1, MESSAGES);
         }
@@ -150,7 +153,7 @@ TEST(moves__translator_forgets, .needs = has_keys, .rows = 2)
         ck_assert_int_lt(longest, within());
         ck_assert_uint_eq(moves(m.here), i);
         ck_assert_uint_eq(moves(m.there), i);
-        ck_assert_int_eq(port_of_peer(m.here), nat_port(&m.nat));
+        ck_assert_int_eq(port_of_peer(m.here), crossing_mapped(m.nat));
     }
     part(&m);
 }
@@ -232,7 +235,7 @@ TEST(moves__while_a_message_waits_for_its_buffer, .needs = has_keys, .rows = 2)
     struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, 1);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(m.there), out, MESSAGE), 0);
     usleep(_i == 0 ? 100000 : 1000000);
-    nat_forget(&m.nat);
+    crossing_forget(m.nat);
     usleep(20000); /* by then it has */
     int64_t began = clock_now_ns();
     ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(m.here), in, MESSAGE), 0);
@@ -268,7 +271,7 @@ TEST(moves__beside_a_waiter, .needs = has_keys, .rows = 4)
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(from), out, LARGE), 0);
     while (arrived(to) < LARGE / 4)
         usleep(1000);
-    nat_forget(&m.nat);
+    crossing_forget(m.nat);
     ck_assert_int_eq(ends_wait(waits_there == is_upward ? out : in), ZCRP_OK);
     ends_finish(in, out, LARGE, 7);
     ck_assert_uint_eq(moves(m.here), 1);
@@ -280,7 +283,7 @@ static int send_one(struct moved *m)
 {
     struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, 1);
 
-    nat_forget(&m->nat);
+    crossing_forget(m->nat);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(m->here), in, MESSAGE), 0);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(m->there), out, MESSAGE), 0);
     int code = ends_wait(out);
@@ -300,7 +303,7 @@ TEST(moves__not_without_keys)
     meet_before(&m, DELAY, impatient, NULL, NULL);
     ck_assert_int_lt(send_one(&m), 0); /* silent, or stalled */
     ck_assert_int_eq(zcrp_listener_close(m.listener), ZCRP_OK);
-    nat_close(&m.nat);
+    crossing_close(m.nat);
 }
 
 TEST(moves__not_behind_a_listener_that_is_closed, .needs = has_keys)
@@ -309,7 +312,7 @@ TEST(moves__not_behind_a_listener_that_is_closed, .needs = has_keys)
     meet_with(&m, DELAY, impatient);
     ck_assert_int_eq(zcrp_listener_close(m.listener), ZCRP_OK);
     ck_assert_int_lt(send_one(&m), 0); /* silent, or stalled */
-    nat_close(&m.nat);
+    crossing_close(m.nat);
 }
 
 /* ---- strangers on the path ---- */
@@ -319,7 +322,8 @@ enum { PLACES = 32, RECORDED = 512, MOST = 2048, FORGED = 20000, COPIES = 4 };
 /* It reads and copies everything, is faster than the path, sends from many addresses, and carries
  * what it is asked to the caller. It cannot drop anything. */
 struct stranger {
-    struct nat *nat;
+    struct crossing *nat;
+    int listener; /* its port */
     int place[PLACES];
     uint64_t in[PLACES], out[PLACES]; /* bytes that came to a place, and that left it */
     uint32_t asked;                   /* the place that was challenged last */
@@ -344,8 +348,7 @@ static void send_from(struct stranger *s, uint32_t place, const uint8_t *datagra
 
 static void to_caller(struct stranger *s, const uint8_t *datagram, size_t size)
 {
-    (void)sendto(s->nat->near, datagram, size, MSG_DONTWAIT, (struct sockaddr *)&s->nat->caller,
-                 sizeof s->nat->caller);
+    crossing_tell(s->nat, datagram, size);
 }
 
 static uint32_t draw(struct stranger *s, uint32_t limit)
@@ -379,12 +382,15 @@ static void carry(struct stranger *s)
 
 static void open_places(struct stranger *s)
 {
-    const struct sockaddr_in *listener = &s->nat->listener;
+    const struct sockaddr_in listener = {.sin_family = AF_INET,
+                                         .sin_port = htons((uint16_t)s->listener),
+                                         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
     for (uint32_t i = 0; i < PLACES && s->place[i] == 0; i++) {
         s->place[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         ck_assert_int_ge(s->place[i], 0);
-        ck_assert_int_eq(connect(s->place[i], (struct sockaddr *)listener, sizeof *listener), 0);
+        ck_assert_int_eq(connect(s->place[i], (const struct sockaddr *)&listener, sizeof listener),
+                         0);
     }
 }
 
@@ -421,10 +427,11 @@ TEST(moves__forged, .needs = has_keys)
     uint64_t in = 0, out = 0;
     char before[80], after[80];
 
-    s.nat = &m.nat;
     s.random = suite_seed(0);
     meet_before(&m, 2 * ENDS_MILLISECOND, options, see, &s);
     ck_assert_int_eq(zcrp_connection_peer(m.here, before, sizeof before), ZCRP_OK);
+    s.nat = m.nat;
+    s.listener = zcrp_listener_port(m.listener);
     atomic_store(&s.has_begun, true);
     for (unsigned i = 0; atomic_load(&s.forged) < most; i++) {
         struct zcrp_connection *from = i % 2 == 0 ? m.there : m.here;
@@ -437,14 +444,13 @@ TEST(moves__forged, .needs = has_keys)
     uint64_t moved = moves(m.here) + moves(m.there);
     ck_assert_int_eq(zcrp_connection_peer(m.here, after, sizeof after), ZCRP_OK);
     ck_assert_uint_gt(ends_stats(zcrp_connection_sender(m.there)).drop_replayed, 0);
-    part(&m); /* then nobody else looks at the stranger */
+    bool is_late = part(&m) > 50 * ENDS_MILLISECOND; /* then nobody else looks at the stranger */
     for (uint32_t i = 0; i < PLACES; i++) {
         ck_assert_uint_le(s.in[i], s.out[i]);
         in += s.in[i];
         out += s.out[i];
         (void)close(s.place[i]);
     }
-    bool is_late = m.nat.slowest_ns > 50 * ENDS_MILLISECOND;
     printf("row 51: %lu forged datagrams of %d places, %lu bytes; %lu challenges, %lu bytes; "
            "%lu moves%s\n",
            (unsigned long)s.forged, PLACES, (unsigned long)out, (unsigned long)s.challenges,
