@@ -60,6 +60,8 @@ static bool place(struct receiver *r, struct landing *landing, struct arrival *a
                   struct interval part)
 {
     struct missing *missing = &a->message->missing;
+    bool is_missing = part.first < part.last && part.first < a->range.last;
+    bool is_empty = a->range.first == a->range.last;
     uint64_t moved = 0;
     while (part.first < part.last && part.first < a->range.last) {
         bool is_end = part.last >= a->range.last;
@@ -79,7 +81,7 @@ static bool place(struct receiver *r, struct landing *landing, struct arrival *a
             break;
         part = missing_next(&r->messages.missing, missing, part.last);
     }
-    a->is_in_place = moved == 0;
+    a->is_in_place = moved == 0 && (is_missing || is_empty);
     r->steady = moved == 0 ? r->steady + a->units : 0;
     r->counters.in_place += moved == 0 ? a->units : 0;
     r->counters.moved += moved != 0;

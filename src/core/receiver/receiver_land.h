@@ -17,7 +17,7 @@ struct arrival {
     uint64_t seq;                       /* of the last */
     struct interval range;              /* of all, in the message */
     uint32_t units;
-    bool is_in_place; /* something of it was missing, and lies where it belongs */
+    bool is_in_place; /* something of it was missing, and lies where it belongs; or it is empty */
 };
 
 /* What the trailer of a unit says, which landed there. Its message is looked up by enter. */

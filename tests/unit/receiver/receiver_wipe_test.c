@@ -160,6 +160,23 @@ TEST(wipe__what_came_behind_the_end_above_a_gap)
     ck_assert_uint_ge(expect_clean(0, 2 * RIG_DATA + 10), RIG_DATA);
 }
 
+/* A unit comes again, and only now says that it is the last: it landed where others belong, of its
+ * own message or of the next. */
+TEST(wipe__what_was_there_already, .rows = 2)
+{
+    struct unit_trailer t = receiver_rig_unit(0, 0, 0);
+    t.next_step = (int16_t)_i;
+    t.next_unit = 4 * RIG_DATA / GRAIN;
+    receiver_rig_land_unit(t);
+    receiver_rig_land_unit(receiver_rig_last(1, 0, 0, RIG_DATA));
+    uint32_t zeros = expect_clean(0, RIG_DATA);
+    if (_i == 1) {
+        receiver_rig_land_unit(receiver_rig_last(2, 1, 0, 10));
+        zeros = expect_clean(1, 10);
+    }
+    ck_assert_uint_ge(zeros, RIG_DATA);
+}
+
 /* Small messages that were planned one behind the other. */
 TEST(wipe__small_ones_where_one_was_spoilt)
 {
