@@ -73,6 +73,8 @@ static bool place(struct receiver *r, struct landing *landing, struct arrival *a
             return false;
         if (!missing_remove(&r->messages.missing, missing, part)) {
             landing_take_back(landing, moves);
+            if (bytes == 0) /* it lies there already */
+                a->message->scribbled = greater(a->message->scribbled, part.last);
             return false;
         }
         moved += bytes;
@@ -253,7 +255,7 @@ static struct message_in *message_of_row(struct receiver *r, const struct arriva
     return message;
 }
 
-/* Entering it later will not fail for want of room. */
+/* The pool has room for one more range. The row's message may have none when it is entered. */
 bool receiver_row_open(struct receiver *r, struct landing_row *row, const struct arrival *a)
 {
     const struct messages_in *messages = &r->messages;

@@ -49,25 +49,35 @@ static inline uint8_t receiver_rig_byte(uint64_t message, uint64_t offset)
     return (uint8_t)(1 + message * 31 + offset * 7 + offset / 64);
 }
 
-static inline void receiver_rig_init_as(bool stays, duration keepalive)
+static inline struct receiver_config receiver_rig_config(void)
 {
-    struct receiver_config config = {.unit_bytes = RIG_DATA + TRAILER_BYTES,
-                                     .stays = stays,
-                                     .keepalive = keepalive,
-                                     .messages = RIG_MESSAGES,
-                                     .holes = 4,
-                                     .intervals = 8,
-                                     .capacity = 4096,
-                                     .silence = 10 * SECOND,
-                                     .gone = 5 * SECOND,
-                                     .secret = secret_of_seed(1),
-                                     .jar = jar_of_seed(2),
-                                     .peer = RIG_PEER};
+    return (struct receiver_config){.unit_bytes = RIG_DATA + TRAILER_BYTES,
+                                    .messages = RIG_MESSAGES,
+                                    .holes = 4,
+                                    .intervals = 8,
+                                    .capacity = 4096,
+                                    .silence = 10 * SECOND,
+                                    .gone = 5 * SECOND,
+                                    .secret = secret_of_seed(1),
+                                    .jar = jar_of_seed(2),
+                                    .peer = RIG_PEER};
+}
+
+static inline void receiver_rig_init_with(const struct receiver_config *config)
+{
     memset(&rig, 0, sizeof rig);
     rig.now = SECOND;
     rig.landing_memory = malloc(landing_memory(1));
     landing_init(&rig.landing, rig.landing_memory, 1);
-    rig.r = memory_of_receiver(&config, SECOND);
+    rig.r = memory_of_receiver(config, SECOND);
+}
+
+static inline void receiver_rig_init_as(bool stays, duration keepalive)
+{
+    struct receiver_config config = receiver_rig_config();
+    config.stays = stays;
+    config.keepalive = keepalive;
+    receiver_rig_init_with(&config);
 }
 
 static inline void receiver_rig_init(void)

@@ -9,6 +9,7 @@
 #include "../../support/suite.h"
 #include "core/wire/control.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,6 +190,45 @@ TEST(receiver_landed__a_sealed_row_again)
     expect_whole(UNITS);
     ck_assert_uint_eq(keys.receiver.units_in.replayed, 8);
     ck_assert_uint_eq(receiver_counters(r)->replayed, 8);
+}
+
+/* This unit alone. */
+static void land_unit(struct unit_trailer t)
+{
+    static struct burst burst;
+    uint32_t plain = t.length + (uint32_t)TRAILER_BYTES;
+    burst = (struct burst){.datagrams = 1, .segment = plain, .bytes = plain};
+    t.pairing = keys.sender.pairing;
+    unit_trailer_encode(burst.trailer[0], &t);
+    burst.iov[0] = (struct iovec){data, t.length};
+    burst.iov[1] = (struct iovec){burst.trailer[0], TRAILER_BYTES};
+    ck_assert(keyring_seal(&keys.sender, &burst, staging));
+    receiver_plan(r, &landing, 1, 128);
+    scatter(&landing, staging, (uint32_t)burst.bytes, (uint32_t)burst.bytes);
+    (void)receiver_landed(r, now, &landing);
+    receiver_check(r);
+}
+
+/* It was opened to its place, and counts as never received: the message ends before it. */
+TEST(receiver_landed__a_sealed_unit_without_room)
+{
+    static uint8_t more[2][UNITS * DATA];
+    uint32_t seq = 0;
+    struct event event;
+    uint64_t number;
+    for (int i = 0; i < 2; i++)
+        ck_assert(receiver_post(r, now, NULL, more[i], sizeof more[i], &number));
+    for (uint32_t i = 0; i < 17; i++, seq++) /* all nodes: 9 holes in one message, 8 in the other */
+        land_unit((struct unit_trailer){
+            .message = 1 + i / 9, .unit = 1 + 2 * (i % 9), .seq = seq, .length = GRAIN});
+    land_unit((struct unit_trailer){.unit = 10, .seq = seq++, .length = DATA});
+    ck_assert_uint_eq(receiver_counters(r)->drop_no_room, 1);
+    land_unit((struct unit_trailer){.seq = seq, .length = DATA, .flags = FLAG_IS_LAST});
+    ck_assert(receiver_event(r, &event));
+    ck_assert_uint_eq(event.length, DATA);
+    pieces_clear(NULL, buffer, event.length, event.scribbled);
+    for (uint32_t i = DATA; i < sizeof buffer; i++)
+        ck_assert_msg(buffer[i] == 0xAA || buffer[i] == 0, "byte %" PRIu32, i);
 }
 
 /* ---- in steps ---- */

@@ -1,5 +1,5 @@
 /* Behind the end of a message nothing stays that was not accepted there. */
-#include "core/adt/intervals.h"
+#include "core/adt/missing.h"
 #include "receiver_rig.h"
 
 #include "../../support/suite.h"
@@ -197,4 +197,58 @@ TEST(wipe__small_ones_where_one_was_spoilt)
         for (uint32_t i = 10; i < SMALL; i++)
             ck_assert_uint_eq(rig.buffer[n][i], 0);
     }
+}
+
+/* ---- a row without room ---- */
+
+enum {
+    ENDS = 2 * MISSING_LINKS - 1, /* grains of a message: all others of them come first */
+    FAR = ENDS + 3,
+};
+
+/* A unit of message 0, of one grain, that foretells the unit `foretold`. */
+static void put_grain(uint32_t seq, uint32_t unit, uint32_t foretold)
+{
+    struct unit_trailer t = receiver_rig_unit(seq, 0, unit * GRAIN);
+    t.length = t.next_length = GRAIN;
+    t.next_unit = foretold;
+    receiver_rig_put_unit(&t);
+}
+
+static void start_with_holes(uint32_t holes, uint64_t size)
+{
+    struct receiver_config config = receiver_rig_config();
+    config.holes = holes;
+    receiver_rig_fini();
+    receiver_rig_init_with(&config);
+    memset(rig.buffer, OWN, sizeof rig.buffer);
+    receiver_rig_start(1, size);
+}
+
+/* A message misses as many ranges as it may. Then units land far behind, as they were foretold, and
+ * count as never received: the message ends before them. */
+TEST(wipe__a_row_without_room)
+{
+    const uint8_t *buffer = rig.buffer[0];
+    struct event event;
+    uint32_t seq = 0;
+    start_with_holes(2 * MISSING_LINKS, (FAR + 8) * GRAIN);
+    for (uint32_t unit = 1; unit < ENDS - 1; unit += 2) {
+        put_grain(seq++, unit, unit + 2 < ENDS ? unit + 2 : FAR);
+        receiver_rig_land();
+    }
+    for (uint32_t unit = FAR; unit < FAR + 3; unit++)
+        put_grain(seq++, unit, unit + 1);
+    receiver_rig_land();
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_no_room, 1); /* of the row */
+    for (uint32_t unit = 0; unit < ENDS - 1; unit += 2) {
+        put_grain(seq++, unit, unit + 2);
+        receiver_rig_land();
+    }
+    receiver_rig_land_unit(receiver_rig_last(seq, 0, (ENDS - 1) * GRAIN, GRAIN));
+    ck_assert(receiver_event(rig.r, &event));
+    ck_assert_uint_eq(event.length, ENDS * GRAIN);
+    pieces_clear(NULL, rig.buffer[0], event.length, event.scribbled);
+    for (uint32_t i = ENDS * GRAIN; i < (FAR + 8) * GRAIN; i++)
+        ck_assert_msg(buffer[i] == OWN || buffer[i] == 0, "byte %" PRIu32, i);
 }
