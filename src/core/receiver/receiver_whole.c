@@ -96,6 +96,7 @@ void receiver_on_wholes(struct receiver *r, instant now)
     r->session.nonce = 0;
     r->session.is_unheard = false;
     r->timer.heard = now;
+    r->timer.put_off = 0;
     r->timer.requests = 0;
     refusals_on_heard(&r->timer.refusals);
     receiver_timer_on_known(&r->timer, now, r);

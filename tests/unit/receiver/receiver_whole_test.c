@@ -484,6 +484,18 @@ TEST(receiver_post_shown__begins_silence)
     receiver_rig_expect_end(OUTCOME_SILENT);
 }
 
+/* This process is stopped for longer than the silence, again and again: each time it hears first
+ * what has come meanwhile. */
+TEST(receiver_on_wholes__after_each_stop)
+{
+    for (int i = 0; i < 3; i++) {
+        rig.now += 60 * SECOND;
+        receiver_expire(rig.r, rig.now);
+        receiver_rig_expect_no_event();
+        receiver_on_wholes(rig.r, rig.now);
+    }
+}
+
 /* Its memory is the user's again: no plan points there that was made before. */
 TEST(receiver_whole_ends__and_a_plan_is_made_anew, .rows = 2)
 {
