@@ -121,7 +121,7 @@ static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
                      sent);
 }
 
-/* The path may turn out not to carry what marks congestion. */
+/* The path may turn out not to carry what marks congestion, and what is early may not be marked. */
 static bool wants_ecn(const struct zcrp_entity *e)
 {
     return e->machine.role != MACHINE_SENDER || sender_wants_ecn(e->machine.sender);
@@ -345,8 +345,7 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
         bool by_memory = transport_sends_memory(e->transport);
         bool has_ecn = wants_ecn(e), held = false;
         entity_leave_to_send(e);
-        if (!has_ecn)
-            channel_leave_ecn(e->channels.out);
+        channel_mark(e->channels.out, has_ecn);
         enum channel_verdict verdict = CHANNEL_OK;
         if (origin == BURST_HANDSHAKE)
             verdict = transport_send_plain(e->transport, &burst, &sent);

@@ -149,6 +149,7 @@ struct channel {
     int discovery_before;          /* (c) the socket's, given back by fini; -1: untouched, or left
                                       to another channel of the socket (link/channels.c) */
     int ecn_before;                /* (c) its type of service, given back as well */
+    bool leaves_ecn;               /* (s) what is sent cannot be marked for now */
     uint32_t drops_seen;           /* (r) the socket's own count, wraps around */
     uint32_t path_bytes;           /* (c) largest datagram that the path takes whole, as the
                                       kernel said at init, */
@@ -228,9 +229,9 @@ static inline uint32_t channel_cuts(const struct channel *c)
     return atomic_load_explicit(&c->gso_segments, memory_order_relaxed);
 }
 
-/* What is sent from now on cannot be marked (socket.h); nothing if it could not before. By the
- * one thread that sends. */
-void channel_leave_ecn(struct channel *c);
+/* May what is sent from now on be marked (socket.h), if it could be at first? By the one thread
+ * that sends. */
+void channel_mark(struct channel *c, bool may);
 
 /* Should the kernel join datagrams (UDP_GRO), if it can? At first it does. By the one thread that
  * receives. */

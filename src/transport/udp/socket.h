@@ -47,6 +47,9 @@ void socket_path_end(struct channel *c);
  * forbids it. Sets ecn_before. */
 void socket_ecn_begin(struct channel *c, const struct channel_options *options);
 
+/* Gives the socket's former type of service back. */
+void socket_ecn_end(struct channel *c);
+
 /* The ECN bits that a control message reports: IPTOS_ECN_CE and its like; 0 if it reports something
  * else. They hold for all datagrams that the kernel joined. */
 int socket_ecn_of(const struct cmsghdr *note);

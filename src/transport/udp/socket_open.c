@@ -146,7 +146,7 @@ void channel_fini(struct channel *c)
         aal5_close(c);
     if (c->has_gro)
         (void)socket_set(c->fd, IPPROTO_UDP, NUMBER_UDP_GRO, 0);
-    channel_leave_ecn(c);
+    socket_ecn_end(c);
     socket_path_end(c);
 }
 

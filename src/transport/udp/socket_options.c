@@ -113,6 +113,19 @@ void socket_path_end(struct channel *c)
 
 /* ---- explicit congestion notification ---- */
 
+/* As ECT(0), beside the user's DSCP. */
+static int capable(int type_of_service)
+{
+    return (type_of_service & ~IPTOS_ECN_MASK) | IPTOS_ECN_ECT0;
+}
+
+static bool set_mark(const struct channel *c, int type_of_service)
+{
+    const struct traits *t = &traits[c->kind];
+
+    return socket_set(c->fd, t->level, t->mark, type_of_service);
+}
+
 void socket_ecn_begin(struct channel *c, const struct channel_options *options)
 {
     const struct traits *t = &traits[c->kind];
@@ -122,18 +135,21 @@ void socket_ecn_begin(struct channel *c, const struct channel_options *options)
     if (options->reads_ecn)
         (void)socket_set(c->fd, t->level, t->tell, 1);
     int before = options->sends_ecn ? socket_get(c->fd, t->level, t->mark) : -1;
-    if (before >= 0 &&
-        socket_set(c->fd, t->level, t->mark, (before & ~IPTOS_ECN_MASK) | IPTOS_ECN_ECT0))
+    if (before >= 0 && set_mark(c, capable(before)))
         c->ecn_before = before;
 }
 
-void channel_leave_ecn(struct channel *c)
+void channel_mark(struct channel *c, bool may)
 {
-    const struct traits *t = &traits[c->kind];
+    if (c->ecn_before < 0 || c->leaves_ecn == !may)
+        return;
+    c->leaves_ecn = !may;
+    (void)set_mark(c, may ? capable(c->ecn_before) : c->ecn_before);
+}
 
-    if (c->ecn_before >= 0)
-        (void)socket_set(c->fd, t->level, t->mark, c->ecn_before);
-    c->ecn_before = -1;
+void socket_ecn_end(struct channel *c)
+{
+    channel_mark(c, false);
 }
 
 /* IPv4 says a byte, IPv6 an int. */

@@ -4,10 +4,14 @@
 #include "../../support/raw_keys.h"
 #include "../../support/shared_keys.h"
 
+#include <netinet/in.h>
+#include <netinet/ip.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 LOAD(asleep)
@@ -189,6 +193,50 @@ TEST(first__every_way, .rows = ROWS(ways))
     struct zcrp_msg *more = send_to(b.there, SMALL, 9);
     expect_message(b.here, 0, SMALL, 9);
     ck_assert_int_eq(end_of(more), ZCRP_OK);
+    part(&b);
+    ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+}
+
+/* The port that the socket is bound to; 0: it is none of IPv4. */
+static int port_of(int fd)
+{
+    struct sockaddr_in own = {.sin_family = AF_UNSPEC};
+    socklen_t size = sizeof own;
+
+    if (getsockname(fd, (struct sockaddr *)&own, &size) != 0 || own.sin_family != AF_INET)
+        return 0;
+    return ntohs(own.sin_port);
+}
+
+/* What the connection's socket says of congestion in all that it sends. */
+static int ecn_of(const struct zcrp_connection *c)
+{
+    enum { DESCRIPTORS = 1024 };
+    char text[64];
+    int tos = -1;
+    socklen_t size = sizeof tos;
+
+    ck_assert_int_eq(zcrp_connection_local(c, text, sizeof text), ZCRP_OK);
+    int port = atoi(strrchr(text, ':') + 1);
+    for (int fd = 0; fd < DESCRIPTORS && tos < 0; fd++)
+        if (port_of(fd) == port)
+            ck_assert_int_eq(getsockopt(fd, IPPROTO_IP, IP_TOS, &tos, &size), 0);
+    ck_assert_int_ge(tos, 0);
+    return tos & IPTOS_ECN_MASK;
+}
+
+/* What is sent early cannot be marked. What comes behind it can. */
+TEST(first__then_with_ecn, .needs = has_keys)
+{
+    const struct zcrp_options theirs = {.flags = ZCRP_NO_MEMORY};
+    struct zcrp_options ours = {.first_messages = 2, .first_bytes = LARGE, .flags = ZCRP_NO_MEMORY};
+    struct house p = house_with(ours, some_keys(true));
+    struct both b = {.there = call(p.port, theirs, some_keys(true))};
+
+    ck_assert_int_eq(end_of(send_to(b.there, SMALL, 1)), ZCRP_OK);
+    b.here = accept_one(&p);
+    ck_assert_int_eq(end_of(send_to(b.there, LARGE, 2)), ZCRP_OK);
+    ck_assert_int_eq(ecn_of(b.there), IPTOS_ECN_ECT0);
     part(&b);
     ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
 }

@@ -75,6 +75,12 @@ TEST(ecn__is_what_is_sent, .rows = LOCAL)
     ck_assert_int_eq(channel_init(&pair->sender, pair->fd[0], &out), 0);
     ck_assert_int_eq(send(pair->fd[0], "?", 1, 0), 1);
     ck_assert_int_eq(arriving_tos(pair->fd[1]), 0xb8 | IPTOS_ECN_ECT0);
+    for (int i = 0; i < 4; i++) {
+        bool may = i > 1; /* each twice */
+        channel_mark(&pair->sender, may);
+        ck_assert_int_eq(send(pair->fd[0], "?", 1, 0), 1);
+        ck_assert_int_eq(arriving_tos(pair->fd[1]), may ? 0xb8 | IPTOS_ECN_ECT0 : 0xb8);
+    }
     channel_fini(&pair->sender);
     ck_assert_int_eq(send(pair->fd[0], "?", 1, 0), 1);
     ck_assert_int_eq(arriving_tos(pair->fd[1]), 0xb8);
