@@ -150,7 +150,7 @@ void path_mtu_on_timeout(struct path_mtu *p, instant now, uint32_t bytes)
 {
     if (is_large(p, bytes))
         suspect(p, bytes);
-    else if (!path_mtu_is_in_doubt(p))
+    else if (!path_mtu_is_in_doubt(p) || is_only_hinted(p))
         return;
     next_round(p, now);
 }

@@ -267,6 +267,17 @@ TEST(on_hint__of_small_ones)
     expect(PATH_MTU_COMPLETE, PATH_MTU_BASE_BYTES);
 }
 
+/* Small datagrams get lost, and no large one is on its way. */
+TEST(on_hint__and_small_ones_are_lost)
+{
+    path_mtu_on_hint(&p, now);
+    probe(1472);
+    path_mtu_on_timeout(&p, now += SECOND, PATH_MTU_BASE_BYTES);
+    expect(PATH_MTU_BASE, MOST);
+    path_mtu_on_arrived(&p, MOST);
+    expect(PATH_MTU_COMPLETE, MOST);
+}
+
 /* ---- refused by this machine, and raised again */
 
 TEST(on_refused__falls_and_looks_for_more)
