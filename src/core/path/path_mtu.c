@@ -179,9 +179,10 @@ void path_mtu_on_refused(struct path_mtu *p, instant now, uint32_t bytes, uint32
     go_on(p, now);
 }
 
+/* In a search a router speaks of its probes. */
 void path_mtu_on_hint(struct path_mtu *p, instant now)
 {
-    bool is_news = now - p->hinted >= PATH_MTU_HINTS && !path_mtu_is_in_doubt(p);
+    bool is_news = now - p->hinted >= PATH_MTU_HINTS && p->state == PATH_MTU_COMPLETE;
     if (!is_news || p->bytes <= PATH_MTU_BASE_BYTES)
         return;
     p->hinted = now;

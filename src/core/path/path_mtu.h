@@ -17,7 +17,8 @@
  *
  * What a router says (ICMP), or somebody who pretends to be one, is a hint. It brings BASE about at
  * once, and a small probe. But the size falls only if large datagrams are lost as well; and one
- * that arrives ends the doubt.
+ * that arrives ends the doubt. In SEARCH a hint is not followed: it is most often about the
+ * search's own probe.
  *
  * Bytes count datagrams, as UDP carries them.
  *

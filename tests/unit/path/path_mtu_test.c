@@ -278,6 +278,26 @@ TEST(on_hint__and_small_ones_are_lost)
     expect(PATH_MTU_COMPLETE, MOST);
 }
 
+/* A router answers each probe that is too large for it, some late, and probes are rare. */
+TEST(on_hint__of_a_probe_ends_no_search)
+{
+    fall(1400);
+    for (int i = 0; path_mtu_wants_more(&p, now); i++) {
+        uint32_t number;
+        ck_assert_int_lt(i, STEPS_MOST);
+        path_mtu_on_hint(&p, now); /* of the one before */
+        uint32_t bytes = path_mtu_probe(&p, now += SECOND, mark, &number);
+        if (bytes > 1400) {
+            path_mtu_on_hint(&p, now);
+            path_mtu_expire(&p, now, ++mark);
+        } else {
+            path_mtu_on_answer(&p, now, number, bytes);
+        }
+        path_mtu_on_arrived(&p, p.bytes);
+    }
+    expect(PATH_MTU_COMPLETE, 1344);
+}
+
 /* ---- refused by this machine, and raised again */
 
 TEST(on_refused__falls_and_looks_for_more)
