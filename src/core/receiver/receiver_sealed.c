@@ -129,8 +129,8 @@ void receiver_open(struct receiver *r, struct landing *landing)
         ;
 }
 
-/* What was opened enters its message. The user may have taken that back meanwhile: then it counts
- * as never received. */
+/* What was opened enters its message. The user may have taken that back meanwhile, or the session
+ * may be over: then it counts as never received. */
 static void commit(struct receiver *r, instant now, struct landing *landing)
 {
     struct receiver_opening *o = r->opening;
@@ -139,6 +139,10 @@ static void commit(struct receiver *r, instant now, struct landing *landing)
     o->is_looked_at = false;
     r->counters.forged = r->config.keyring->units_in.forged;
     r->counters.replayed = r->config.keyring->units_in.replayed;
+    if (!receiver_session_accepts(&r->session, o->trailer.pairing)) {
+        o->row.a.message = NULL;
+        return;
+    }
     if (o->row.a.message != NULL) {
         receiver_row_close(r, now, landing, &o->row);
     } else if (o->is_open) {

@@ -289,6 +289,7 @@ TEST(receiver_look__a_receiver_that_fails_meanwhile)
     ck_assert(receiver_event(r, &event));
     ck_assert_int_eq(event.outcome, OUTCOME_RESTARTED);
     ck_assert_uint_eq(receiver_counters(r)->units, 0);
+    ck_assert_int_eq(receiver_acks_at(r), NEVER);
 }
 
 /* ---- without keys ---- */
