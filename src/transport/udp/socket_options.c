@@ -119,11 +119,16 @@ static int capable(int type_of_service)
     return (type_of_service & ~IPTOS_ECN_MASK) | IPTOS_ECN_ECT0;
 }
 
+/* The kernel derives a priority from IPv4's type of service: the user's stays. */
 static bool set_mark(const struct channel *c, int type_of_service)
 {
     const struct traits *t = &traits[c->kind];
+    int priority = socket_get(c->fd, SOL_SOCKET, SO_PRIORITY);
+    bool is_set = socket_set(c->fd, t->level, t->mark, type_of_service);
 
-    return socket_set(c->fd, t->level, t->mark, type_of_service);
+    if (priority >= 0)
+        (void)socket_set(c->fd, SOL_SOCKET, SO_PRIORITY, priority);
+    return is_set;
 }
 
 void socket_ecn_begin(struct channel *c, const struct channel_options *options)

@@ -88,3 +88,31 @@ TEST(ecn__is_what_is_sent, .rows = LOCAL)
     close(pair->fd[1]);
     free(pair);
 }
+
+static int priority_of(int fd)
+{
+    int value;
+    socklen_t size = sizeof(value);
+
+    ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_PRIORITY, &value, &size), 0);
+    return value;
+}
+
+/* The priority that the user has set stays: the kernel derives one from IPv4's type of service. */
+TEST(ecn__leaves_the_priority, .rows = LOCAL)
+{
+    enum { PRIORITY = 5 };
+    static const struct channel_options out = {.sends_ecn = true};
+    const int wanted = PRIORITY;
+    struct channel c;
+    int fd[2];
+
+    open_sockets((enum family)_i, fd);
+    ck_assert_int_eq(setsockopt(fd[0], SOL_SOCKET, SO_PRIORITY, &wanted, sizeof(wanted)), 0);
+    ck_assert_int_eq(channel_init(&c, fd[0], &out), 0);
+    ck_assert_int_eq(priority_of(fd[0]), PRIORITY);
+    channel_fini(&c);
+    ck_assert_int_eq(priority_of(fd[0]), PRIORITY);
+    close(fd[0]);
+    close(fd[1]);
+}
