@@ -10,6 +10,7 @@
 #include <netinet/ip.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 /* What a kind of socket calls things, and what goes before its data. A name of 0: it has no such
  * option. */
@@ -44,10 +45,27 @@ bool socket_set(int fd, int level, int name, int value)
 
 /* ---- path discovery ---- */
 
+/* What another socket to the channel's peer says of the path. */
+static int room_of_another(const struct channel *c)
+{
+    const struct traits *t = &traits[c->kind];
+    int fd = socket(c->peer.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool is_connected = fd >= 0 && connect(fd, &c->peer.any, address_bytes(&c->peer)) == 0;
+    int room = is_connected ? socket_get(fd, t->level, t->room) : -ENOTCONN;
+
+    if (fd >= 0)
+        close(fd);
+    return room;
+}
+
+/* The kernel forgets what a socket knew of its path when its type of service changes. */
 uint32_t socket_path_bytes(const struct channel *c)
 {
     const struct traits *t = &traits[c->kind];
-    int bytes = socket_get(c->fd, t->level, t->room) - t->heads;
+    int room = socket_get(c->fd, t->level, t->room);
+    if (room == -ENOTCONN && channel_is_udp(c))
+        room = room_of_another(c);
+    int bytes = room - t->heads;
 
     return bytes < PATH_MTU_BASE_BYTES ? PATH_MTU_BASE_BYTES : (uint32_t)bytes;
 }

@@ -246,3 +246,24 @@ TEST(channel_fini__leaves_the_socket_as_it_was)
     close(fd[0]);
     close(fd[1]);
 }
+
+/* A socket that was a channel before, or is one, knows as much of its path. */
+TEST(channel_init__again, .rows = FAMILIES * 2)
+{
+    static const struct channel_options out = {.sends_ecn = true};
+    struct channel first, second;
+    int fd[2];
+
+    open_sockets((enum family)(_i % FAMILIES), fd);
+    ck_assert_int_eq(channel_init(&first, fd[0], &out), 0);
+    if (_i < FAMILIES)
+        channel_fini(&first);
+    ck_assert_int_eq(channel_init(&second, fd[0], &(struct channel_options){0}), 0);
+    ck_assert_uint_eq(second.path_bytes, first.path_bytes);
+    ck_assert_uint_eq(second.path_most, first.path_most);
+    channel_fini(&second);
+    if (_i >= FAMILIES)
+        channel_fini(&first);
+    close(fd[0]);
+    close(fd[1]);
+}
