@@ -2,6 +2,7 @@
  * (the paper's update thread). */
 #include "core/keys/handshake.h"
 #include "core/number.h"
+#include "core/path/address_check.h"
 #include "sender_steps.h"
 
 /* The 64-bit interval i of an acknowledgement, counted down from the newest number. */
@@ -441,6 +442,21 @@ static enum verdict on_cookie(struct sender *s, instant now, const uint8_t *data
     return verdict;
 }
 
+/* The peer says how often it has moved. Each time some units leave anew that wait for no
+ * acknowledgement. So a peer that says so more often than it can move is believed only once in the
+ * time that a move takes. If the path delays an honest one's first word until its second, the
+ * timers find what the second move lost. */
+static void on_peer_moved(struct sender *s, instant now, uint32_t moves)
+{
+    if (moves <= s->counters.moves)
+        return;
+    s->counters.moves = moves;
+    if (now < s->moves_from)
+        return;
+    s->moves_from = now + ADDRESS_CHECK_SETTLE;
+    sender_begin_anew(s, now);
+}
+
 /* The peer asks whether this side is where its datagrams come from; or it says that it has moved.
  */
 static enum verdict on_challenge(struct sender *s, instant now, const uint8_t *datagram,
@@ -452,12 +468,10 @@ static enum verdict on_challenge(struct sender *s, instant now, const uint8_t *d
     if (!*is_ours)
         return verdict;
     sender_hear(s, now);
-    if (challenge.challenge != 0) {
+    if (challenge.challenge != 0)
         s->challenge = challenge.challenge;
-    } else if (challenge.moves > s->counters.moves) {
-        s->counters.moves = challenge.moves;
-        sender_begin_anew(s, now);
-    }
+    else
+        on_peer_moved(s, now, challenge.moves);
     return verdict;
 }
 

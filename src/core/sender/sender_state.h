@@ -49,6 +49,7 @@ struct sender {
                            has not */
     uint32_t early;     /* units sent before the peer was heard, and not known to have arrived */
     uint64_t challenge; /* to be answered; 0: none */
+    instant moves_from; /* when the peer can have moved again, at the earliest */
     bool has_ignored;   /* a request named messages too far ahead to be kept */
     bool is_blocked;    /* the channel took none of the last units */
     bool is_agreed;     /* both ends know of the end (sender_agree_close) */

@@ -2,6 +2,7 @@
 #include "sender_rig.h"
 
 #include "../../support/suite.h"
+#include "core/path/address_check.h"
 
 enum { UNITS = 12 };
 
@@ -121,6 +122,24 @@ TEST(sender_receive__moved)
     ck_assert_uint_eq(sender_counters(rig.s)->moves, 1);
     ck_assert_uint_eq(take_units(), 0);
     ck_assert_int_eq(sender_gauges(rig.s).rtt_smoothed, 100 * MILLISECOND);
+}
+
+/* A move takes ADDRESS_CHECK_SETTLE at least: a peer that says more moves makes nothing leave. */
+TEST(sender_receive__moves_too_often)
+{
+    uint32_t before = begin();
+    uint64_t units = sender_counters(rig.s)->units;
+    instant first = rig.now;
+    for (uint32_t i = 1; i <= 50; i++) {
+        challenge(0, i);
+        (void)take_units();
+        rig.now += MILLISECOND;
+    }
+    ck_assert_uint_eq(sender_counters(rig.s)->units - units, before);
+    ck_assert_uint_eq(sender_counters(rig.s)->moves, 50);
+    rig.now = first + ADDRESS_CHECK_SETTLE;
+    challenge(0, 51);
+    ck_assert_uint_eq(take_units(), before);
 }
 
 /* Says hello at once, whatever is in transit; units are as large as the new path takes. */
