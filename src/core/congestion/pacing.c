@@ -30,12 +30,15 @@ void pacing_set(struct pacing *p, uint64_t rate, uint64_t unit, duration lowest,
     p->waits = p->waits && !is_free;
 }
 
-/* What could have left since it was due is made up for. */
+/* What could have left since it was due is made up for, but not after a pause: then there was
+ * nothing to send. */
 static void wake(struct pacing *p, instant now)
 {
     duration late = now - p->due;
     if (p->waits)
         p->late = late > 0 && late <= PACING_OVERSLEPT ? late : 0;
+    else if (late > PACING_LATE + p->late + PACING_OVERSLEPT)
+        p->late = 0;
     p->waits = false;
 }
 

@@ -14,7 +14,7 @@
  *
  * A thread that waits for `due` and wakes long after makes up for all of it, or a path between
  * starved threads would look slower each time; a host that was stopped for longer than
- * PACING_OVERSLEPT starts anew.
+ * PACING_OVERSLEPT, or then sends nothing for as long, starts anew.
  *
  * I1  in any time t at most rate x (t + PACING_LATE + PACING_AHEAD) bytes leave, and one burst
  *     beside, and what was overslept before it, while the rate stays and no probe goes out. */

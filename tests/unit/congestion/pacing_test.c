@@ -126,6 +126,18 @@ TEST(pacing_allows__pause_is_not_made_up)
     ck_assert_uint_eq(leaves_at(51 * MILLISECOND), 1500);
 }
 
+/* Who overslept, and then sent less than that, makes up for it later, but not after a pause. */
+TEST(pacing_allows__pause_ends_what_is_made_up, .rows = 2)
+{
+    instant pause = 51 * MILLISECOND + PACING_LATE + PACING_OVERSLEPT;
+    pacing_set(&p, 1000000, UNIT, 40 * MILLISECOND, PACING_BURST_MOST);
+    pacing_on_sent(&p, 0, 1000);
+    ck_assert(!pacing_allows(&p, 0));
+    ck_assert(pacing_allows(&p, 51 * MILLISECOND));
+    pacing_on_sent(&p, 51 * MILLISECOND, 500);
+    ck_assert_uint_eq(leaves_at(pause + _i), _i == 0 ? 51000 : 1500);
+}
+
 TEST(pacing_set__free_does_not_wait_any_more)
 {
     pacing_set(&p, 1000, UNIT, 0, PACING_BURST_MOST);
