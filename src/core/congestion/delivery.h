@@ -83,7 +83,7 @@ void delivery_shrink(struct delivery *d);
 void delivery_on_limited(struct delivery *d, uint64_t in_transit);
 
 /* `bytes` were acknowledged, and `newest` was the newest of them. Rates over less than `least` are
- * not told: acknowledgements came together. O(log notes). */
+ * not told: acknowledgements came together. NEVER: none is told. O(log notes). */
 struct delivery_sample delivery_on_acknowledged(struct delivery *d, instant now, uint64_t bytes,
                                                 uint64_t newest, duration least);
 

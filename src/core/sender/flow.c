@@ -52,6 +52,9 @@ void flow_on_acknowledged(struct flow *f, instant now, const struct flow_ack *ac
 {
     /* Others fill the path's queue, and have no room there for long bursts. */
     bool is_bbr = f->congestion.kind == CONGESTION_BBR;
+    /* Before a round trip is known nobody knows whether acknowledgements came together; or whether
+     * what arrived is what has just been sent again, behind a move. */
+    duration least = f->rtt.has_sample ? f->rtt.lowest : NEVER;
     struct congestion_ack fact = {
         .now = now,
         .sent = ack->sent,
@@ -63,8 +66,7 @@ void flow_on_acknowledged(struct flow *f, instant now, const struct flow_ack *ac
         .lowest = f->rtt.lowest,
         .was_limited = f->is_limited,
     };
-    fact.sample =
-        delivery_on_acknowledged(&f->delivery, now, ack->bytes, ack->newest, f->rtt.lowest);
+    fact.sample = delivery_on_acknowledged(&f->delivery, now, ack->bytes, ack->newest, least);
     fact.delivered = f->delivery.delivered;
     delivery_forget(&f->delivery, ack->first);
     congestion_on_acknowledged(&f->congestion, &fact);

@@ -9,14 +9,14 @@ enum { UNITS = 12 };
 static const struct pairing of_keys = {.session = RIG_SESSION, .tag = 5};
 static struct keyring keyring;
 
-static void setup_with(bool is_caller)
+static void setup_with(bool is_caller, enum congestion_kind kind)
 {
     struct sender_config config = sender_rig_config();
     keyring = (struct keyring){.pairing = of_keys};
     config.keyring = &keyring;
     config.stays = true;
     config.is_caller = is_caller;
-    config.congestion = CONGESTION_CUBIC;
+    config.congestion = kind;
     sender_rig_init(&config);
     sender_admit(rig.s, rig.now);
     rig.pairing = of_keys;
@@ -24,7 +24,7 @@ static void setup_with(bool is_caller)
 
 static void setup(void)
 {
-    setup_with(true);
+    setup_with(true, CONGESTION_CUBIC);
 }
 
 FIXTURE(setup, sender_rig_fini)
@@ -51,6 +51,20 @@ static void challenge(uint64_t number, uint32_t moves)
     uint8_t datagram[CONTROL_BYTES];
     struct challenge said = {.pairing = of_keys, .challenge = number, .moves = moves};
     hear(datagram, challenge_encode(datagram, sizeof datagram, &said));
+}
+
+/* All units in [first, last) have arrived. */
+static void ack(uint32_t first, uint32_t last)
+{
+    uint8_t bounds[2 * ACK_BOUND_BYTES], datagram[CONTROL_BYTES];
+    struct block_ack said = {.pairing = of_keys,
+                             .newest = last - 1,
+                             .capacity = rig.capacity,
+                             .length = 1,
+                             .bounds = bounds};
+    ack_bound_encode(bounds, first);
+    ack_bound_encode(bounds + ACK_BOUND_BYTES, last);
+    hear(datagram, block_ack_encode(datagram, sizeof datagram, &said));
 }
 
 /* Units that leave; hellos are passed over. */
@@ -102,7 +116,7 @@ TEST(sender_receive__challenge_of_another_pairing)
 TEST(sender_receive__challenge_to_a_listener)
 {
     sender_rig_fini();
-    setup_with(false);
+    setup_with(false, CONGESTION_CUBIC);
     (void)take_units();
     challenge(1, 0);
     ck_assert(!sender_has_burst(rig.s));
@@ -140,6 +154,20 @@ TEST(sender_receive__moves_too_often)
     rig.now = first + ADDRESS_CHECK_SETTLE;
     challenge(0, 51);
     ck_assert_uint_eq(take_units(), before);
+}
+
+/* The acknowledgement of what had arrived over the old path tells no rate of the new one. */
+TEST(sender_receive__moved_and_the_old_units_had_arrived)
+{
+    sender_rig_fini();
+    setup_with(true, CONGESTION_BBR);
+    uint32_t before = begin();
+    challenge(0, 1);
+    ck_assert_uint_eq(take_units(), before);
+    rig.now += 10 * MICROSECOND;
+    ack(0, before);
+    ck_assert_uint_eq(sender_gauges(rig.s).in_transit, 0);
+    ck_assert_uint_le(sender_gauges(rig.s).rate, UINT64_C(10) * RIG_UNIT * 1000);
 }
 
 /* Says hello at once, whatever is in transit; units are as large as the new path takes. */
