@@ -235,6 +235,16 @@ struct persistence_search recovery_begin_ack(const struct recovery *r, const str
                                        .least = PERSISTENT_TIMEOUTS * timeout};
 }
 
+/* A number that was left out was not sent with those before it: at an end of the gap it would make
+ * the time look longer in which nothing arrived. */
+void recovery_on_gap(const struct recovery *r, struct persistence_search *search,
+                     struct interval gap)
+{
+    gap.first += left_out_has(&r->left_out, gap.first, gap.first + 1);
+    gap.last -= left_out_has(&r->left_out, gap.last - 1, gap.last);
+    persistence_on_gap(&r->persistence, search, gap);
+}
+
 /* Such a transmission was not lost but overtaken: the tolerance widens to what would have let it
  * pass, within bounds. */
 static void widen(struct recovery *r, const struct rtt *rtt, instant now, uint64_t newest,

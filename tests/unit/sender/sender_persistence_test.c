@@ -2,6 +2,7 @@
 #include "sender_rig.h"
 
 #include "../../support/suite.h"
+#include "core/sender/sender_state.h"
 
 static void send_all(void)
 {
@@ -71,6 +72,56 @@ TEST(persistent__not_when_one_between_arrived)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
     sender_rig_ack("0 8 9 10 11 12 14");
+    expect(0, 5);
+}
+
+/* Two units leave one by one, numbers 0 and 1, and arrive: a round trip is known. */
+static void send_singly(void)
+{
+    struct sender_config config = sender_rig_config();
+    config.congestion = CONGESTION_RENO;
+    sender_rig_init(&config);
+    sender_rig_submit(RIG_DATA);
+    sender_rig_pair(4, 1000);
+    send_all();
+    rig.now += 10 * MILLISECOND;
+    sender_rig_ack("0 1");
+    sender_rig_submit(RIG_DATA);
+    send_all();
+    rig.now += 10 * MILLISECOND;
+    sender_rig_ack("0 2");
+}
+
+/* Behind a pause a number is left out, and four units leave. */
+static void go_on(void)
+{
+    rig.now += 5 * SECOND;
+    left_out_on_sent(&rig.s->recovery.left_out, UINT32_MAX);
+    sender_rig_submit(4 * RIG_DATA);
+    send_all();
+    ck_assert_uint_eq(sender_counters(rig.s)->left_out, 1);
+    rig.now += 10 * MILLISECOND;
+}
+
+/* Number 2 is left out, and only 3 is lost. */
+TEST(persistent__not_for_a_number_left_out_before_a_loss)
+{
+    send_singly();
+    go_on();
+    sender_rig_ack("0 2 4 7");
+    ck_assert_uint_eq(sender_counters(rig.s)->lost, 1);
+    expect(0, 5);
+}
+
+/* Number 2 is lost while this side is stopped, and 3 left out. */
+TEST(persistent__not_for_a_number_left_out_behind_a_loss)
+{
+    send_singly();
+    sender_rig_submit(RIG_DATA);
+    send_all();
+    go_on();
+    sender_rig_ack("0 2 4 8");
+    ck_assert_uint_eq(sender_counters(rig.s)->lost, 1);
     expect(0, 5);
 }
 
