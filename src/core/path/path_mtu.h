@@ -97,6 +97,12 @@ static inline bool path_mtu_is_in_doubt(const struct path_mtu *p)
     return p->state == PATH_MTU_BASE || p->state == PATH_MTU_ERROR;
 }
 
+/* Does a probe timeout ask whether large datagrams pass? Not behind a hint alone. */
+static inline bool path_mtu_asks_at_timeouts(const struct path_mtu *p)
+{
+    return path_mtu_is_in_doubt(p) && p->rounds > 0;
+}
+
 /* Is a larger size worth a probe now? Who has no more to send than fits what passes asks not. */
 static inline bool path_mtu_wants_more(const struct path_mtu *p, instant now)
 {

@@ -222,7 +222,7 @@ static void probe(struct sender *s, instant now)
     s->counters.probes++;
     if (!s->session.is_early)
         ecn_path_on_timeout(&s->path.ecn);
-    uint32_t units = path_mtu_is_in_doubt(&s->path.mtu) ? PROBE_UNITS - 1 : PROBE_UNITS;
+    uint32_t units = path_mtu_asks_at_timeouts(&s->path.mtu) ? PROBE_UNITS - 1 : PROBE_UNITS;
     uint32_t data = sender_repeat_oldest(s, now, units);
     sender_follow_path(s, sender_path_on_timeout(&s->path, now, data));
     bool is_lost = sender_timer_on_probe(&s->timer, now);

@@ -313,8 +313,8 @@ instant sender_gives_up_at(const struct sender *s);
 /* When something in transit was last acknowledged, or the sender was made. */
 instant sender_progress_at(const struct sender *s);
 
-/* Should units be sent as capable of ECN? At first yes; no for good once the path turns out to
- * erase that, or to swallow them (ecn_path.h). */
+/* Should units be sent as capable of ECN? Not early ones, nor any once the path turns out to erase
+ * that, or to swallow them (ecn_path.h), until an end moves. */
 bool sender_wants_ecn(const struct sender *s);
 
 /* Starts to close: no submit any more; when all that the peer has buffers for is over it is told.

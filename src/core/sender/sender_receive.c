@@ -147,8 +147,8 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
         note_late(s, now, newest, interval);
         acknowledge(s, interval, &sum);
     }
-    cancel_repeats(s, ack->is_closing, &sum);
     note_ecn(s, units - r->in_transit.units, ack->has_ecn);
+    cancel_repeats(s, ack->is_closing, &sum); /* their originals arrived, which may be unmarked */
     if (sum.bytes > 0) {
         sum.first = r->in_transit.base;
         sender_timer_on_progress(&s->timer, now);

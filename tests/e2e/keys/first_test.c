@@ -225,8 +225,8 @@ static int ecn_of(const struct zcrp_connection *c)
     return tos & IPTOS_ECN_MASK;
 }
 
-/* What is sent early cannot be marked. What comes behind it can. */
-TEST(first__then_with_ecn, .needs = has_keys)
+/* The ECN bits behind what was sent early. */
+static int ecn_behind_early(void)
 {
     const struct zcrp_options theirs = {.flags = ZCRP_NO_MEMORY};
     struct zcrp_options ours = {.first_messages = 2, .first_bytes = LARGE, .flags = ZCRP_NO_MEMORY};
@@ -236,9 +236,20 @@ TEST(first__then_with_ecn, .needs = has_keys)
     ck_assert_int_eq(end_of(send_to(b.there, SMALL, 1)), ZCRP_OK);
     b.here = accept_one(&p);
     ck_assert_int_eq(end_of(send_to(b.there, LARGE, 2)), ZCRP_OK);
-    ck_assert_int_eq(ecn_of(b.there), IPTOS_ECN_ECT0);
+    int ecn = ecn_of(b.there);
     part(&b);
     ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+    return ecn;
+}
+
+/* What is sent early cannot be marked. What comes behind it can. To a thread that wakes very late
+ * it looks as if the path swallowed what is marked: hence the tries. */
+TEST(first__then_with_ecn, .needs = has_keys)
+{
+    int tries = 10;
+
+    while (ecn_behind_early() != IPTOS_ECN_ECT0)
+        ck_assert_int_gt(--tries, 0);
 }
 
 /* Packets are lost, doubled and late: each message arrives, once and intact. */
