@@ -23,6 +23,7 @@ enum { ROLE_FORWARD, ROLE_TUNNEL, ROLE_RESERVED, KEPT = 4, ATTEMPTS = 3 };
 enum { CONNECTING_MOST = 12 };
 
 static const int64_t second_ns = 1000000000, retry_most_ns = 15000000000;
+static const int64_t listen_again_ns = 5000000000;
 
 static struct near {
     const struct options *options;
@@ -38,6 +39,8 @@ static struct near {
     unsigned reserved_most;
     unsigned connecting; /* connections that are not up: each costs the far end a handshake */
     struct door *doors[FORWARDS_MOST];
+    bool must_ask[FORWARDS_MOST], was_refused[FORWARDS_MOST]; /* -R: LISTEN was refused */
+    int64_t asked_ns;
     int attempts; /* at the beginning, to a far end that is busy */
     bool is_up, was_up, remote_ended;
     bool has_complained;       /* of the last attempt to connect */
@@ -186,6 +189,27 @@ static void on_more(unsigned in_use)
     near.reserved_most = usual_reserved();
 }
 
+/* Not while the answer to the same is due: a far end that listens already takes it for a fault. */
+static void ask_to_listen(uint16_t number)
+{
+    const struct address *bind = &near.options->forwards[number].bind;
+    struct control listen = control_make(CONTROL_LISTEN, number, bind->port, bind->host);
+
+    near.must_ask[number] = false;
+    near.asked_ns = clock_now_ns();
+    (void)stream_say(near.tunnel, &listen);
+}
+
+/* The port may be free by now: a tunnel whose near end was killed keeps it for a while. */
+static void ask_again(int64_t now_ns)
+{
+    if (!near.is_up || now_ns - near.asked_ns < listen_again_ns)
+        return;
+    for (uint16_t i = 0; i < near.options->forward_count; i++)
+        if (near.must_ask[i])
+            ask_to_listen(i);
+}
+
 static void on_welcome(const struct control *welcome)
 {
     char peer[64];
@@ -199,15 +223,11 @@ static void on_welcome(const struct control *welcome)
     near.wait_ns = second_ns / 2;
     if (zcrp_connection_peer(near.tunnel->connection, peer, sizeof(peer)) == 0)
         (void)spec_address(&near.found, peer, 0);
-    for (unsigned i = 0; i < near.options->forward_count; i++) {
-        const struct forward *forward = &near.options->forwards[i];
-        struct control listen =
-            control_make(CONTROL_LISTEN, (uint16_t)i, forward->bind.port, forward->bind.host);
-
-        if (!forward->is_reverse)
+    for (uint16_t i = 0; i < near.options->forward_count; i++) {
+        if (!near.options->forwards[i].is_reverse)
             continue;
         near.reserved_most = usual_reserved();
-        (void)stream_say(near.tunnel, &listen);
+        ask_to_listen(i);
     }
     fill();
 }
@@ -215,13 +235,19 @@ static void on_welcome(const struct control *welcome)
 static void on_listening(const struct control *control)
 {
     const struct forward *forward = find_reverse(control->number);
+    bool is_refused = control->kind == CONTROL_REFUSED;
 
-    if (forward == NULL)
+    if (forward == NULL) {
         stream_accuse(near.tunnel);
-    else if (control->kind == CONTROL_REFUSED)
+        return;
+    }
+    bool was_refused = near.was_refused[control->number];
+    near.must_ask[control->number] = near.was_refused[control->number] = is_refused;
+    if (is_refused && !was_refused)
         (void)complain("%s does not listen on port %u: %s", near.far.host,
                        (unsigned)forward->bind.port, control->text);
-    else if (forward->bind.port == 0 || near.options->streams.is_verbose)
+    else if (!is_refused &&
+             (was_refused || forward->bind.port == 0 || near.options->streams.is_verbose))
         (void)complain("%s listens on port %u for %s:%u", near.far.host, (unsigned)control->port,
                        forward->target.host, (unsigned)forward->target.port);
 }
@@ -420,6 +446,7 @@ static void on_tick(int64_t now_ns)
     else if (near.tunnel != NULL && near.tunnel->is_up && !near.is_up &&
              now_ns - near.tunnel_ns > near.options->streams.silence_ns)
         stream_drop(near.tunnel); /* it is connected, and has no WELCOME */
+    ask_again(now_ns);
     fill();
 }
 

@@ -17,7 +17,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "support"))
-from tunnel import Far, Near, Place, Target, connect, fetch, main, program, run  # noqa: E402
+from tunnel import PATIENCE, Far, Near, Place, Target, connect, fetch, main, program, run  # noqa: E402
 
 MEGABYTE = 1 << 20
 
@@ -352,6 +352,23 @@ def reverse(place):
                                                           "does not allow it"))
 
 
+def restarted_near(place):
+    """A near end is killed, and started again at once: the far end still has its port, and listens for the new one
+    as soon as it has given up the old one."""
+    address = "127.0.0.2"  # on which nobody else takes the port meanwhile
+    with Target.echo() as echo, Far(place, None, "--allow-listen", f"{address}:*", "--silence", "3") as far:
+        with Near(far, None, "-R", f"{address}:0:127.0.0.1:{echo.port}") as near:
+            port = near.listens_far()
+            near.kill()
+        with Near(far, None, "-R", f"{address}:{port}:127.0.0.1:{echo.port}", "-v") as near:
+            place.check("it listens again", near.said(f" listens on port {port} for", 60))
+            with socket.create_connection((address, port), PATIENCE) as client:
+                client.sendall(b"hello")
+                place.check("a stream", client.recv(5, socket.MSG_WAITALL) == b"hello")
+            place.check(f"the user is told of a refusal once: {near.lines}",
+                        sum("does not listen" in line for line in near.lines) <= 1)
+
+
 def can_connect(port):
     try:
         connect(port).close()
@@ -640,5 +657,5 @@ def few_descriptors(place):
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, all_addresses, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
-        command_line, paused, killed_far, killed_near, hung_up, reverse, socks, socks_burst,
+        command_line, paused, killed_far, killed_near, hung_up, reverse, restarted_near, socks, socks_burst,
         by_shell, shell_stays, shell_is_cut_off, stdio, stdio_shared, stdio_socket, stdio_unread, few_descriptors])
