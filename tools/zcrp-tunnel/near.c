@@ -347,6 +347,8 @@ static void on_lost(int code)
     if (was_up)
         (void)complain("lost %s: %s; trying again", near.far.host, why);
     tend_doors();
+    if (near.login != NULL)
+        stream_drop_all(); /* the far end ends, too; to start another one may take minutes */
     while (near.idle.first != NULL)
         stream_drop(near.idle.first);
     while (near.reserved.first != NULL)

@@ -511,6 +511,75 @@ def shell_is_cut_off(place):
         place.check("it ends", place.soon(lambda: not os.path.exists(f"/proc/{far}") or is_zombie(far), 7))
 
 
+class Relay:
+    """Passes datagrams between near ends and a far end, whose port it reads from a file, until it cuts them off."""
+    def __init__(self, path):
+        self.path = path
+        self.front = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.front.bind(("127.0.0.1", 0))
+        self.port = self.front.getsockname()[1]
+        self.ways, self.cut = {}, set()
+        threading.Thread(target=self.forth, daemon=True).start()
+
+    def forth(self):
+        while True:
+            datagram, near = self.front.recvfrom(65536)
+            if near not in self.ways and not self.cut:
+                self.ways[near] = way = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                with open(self.path, encoding="ascii") as file:
+                    way.connect(("127.0.0.1", int(file.read())))
+                threading.Thread(target=self.back, args=(way, near), daemon=True).start()
+            if near in self.ways and near not in self.cut:
+                self.try_to(self.ways[near].send, datagram)
+
+    def back(self, way, near):
+        while True:
+            datagram = self.try_to(way.recv, 65536)
+            if datagram and near not in self.cut:
+                self.try_to(self.front.sendto, datagram, near)
+
+    @staticmethod
+    def try_to(do, *arguments):
+        """The peer of one may be gone, and the others go on."""
+        try:
+            return do(*arguments)
+        except ConnectionError:
+            return None
+
+    def cut_off(self, count=None):
+        """So many that came first, or all; nobody else comes any more."""
+        self.cut = set(list(self.ways)[:count])
+
+
+def shell_hangs(place):
+    """The tunnel is lost a little before its streams are, and the remote shell does not answer when it starts another
+    far end: clients have an error all the same, and do not wait for it."""
+    path = place.file("rsh-hangs")
+    relay = Relay(path + ".port")
+    with open(path, "w", encoding="ascii") as script:
+        script.write(f"#!/bin/sh\nshift\n[ -e {path}.port ] && exec sleep 60\n"
+                     '"$@" | {\nread -r name version port same\n'
+                     f"echo $port >{path}.port\necho $name $version {relay.port} 0\ncat\n}}\n")
+    os.chmod(path, 0o755)
+    with Target.echo() as echo, Near.by_shell(place, echo, path, "--silence", "6") as near, \
+            connect(near.port) as client:
+        client.sendall(b"x")
+        place.check("a stream", client.recv(1) == b"x")
+        start, has_error = time.monotonic(), False
+        try:
+            relay.cut_off(1)  # the tunnel's own connection
+            while time.monotonic() < start + 3:
+                client.sendall(b"x")
+                client.recv(1)
+                time.sleep(0.1)
+            relay.cut_off()
+            fetch(client)
+        except ConnectionError:
+            has_error = True
+        place.check("its client has an error", has_error)
+        place.check("the user is told", near.said("lost 127.0.0.1"))
+
+
 def is_zombie(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as file:
@@ -658,4 +727,4 @@ if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, all_addresses, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
         command_line, paused, killed_far, killed_near, hung_up, reverse, restarted_near, socks, socks_burst,
-        by_shell, shell_stays, shell_is_cut_off, stdio, stdio_shared, stdio_socket, stdio_unread, few_descriptors])
+        by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio, stdio_shared, stdio_socket, stdio_unread, few_descriptors])
