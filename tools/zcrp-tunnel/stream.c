@@ -323,6 +323,30 @@ static void hear_control(struct stream *stream, const struct buffer *buffer)
     }
 }
 
+/* ---- a TCP socket that had an error ---- */
+
+/* Its peer has reset it, and may have sent something before, which is still to be read, or not yet
+ * acknowledged. */
+static void on_broken(struct stream *stream)
+{
+    if (!stream->is_socket) {
+        stream_drop(stream);
+        return;
+    }
+    stream->is_broken = stream->is_readable = stream->has_hung_up = true;
+    loop_soon(&stream->turn);
+}
+
+/* Resets it once the peer has all. Before FINE the peer has it, and nobody to give it to. */
+static void drop_broken(struct stream *stream)
+{
+    bool has_taker = stream->phase == STREAM_RUNNING || stream->bytes_out == 0;
+    bool is_sent = stream->sending.count == 0 && (stream->sent_end || !stream->is_readable);
+
+    if (stream->is_broken && has_taker && is_sent)
+        stream_drop(stream);
+}
+
 /* ---- from the peer to the TCP socket ---- */
 
 /* How many buffers are posted from now on. */
@@ -389,7 +413,7 @@ static bool write_out(struct stream *stream, struct buffer *buffer)
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0 && errno != EAGAIN) {
-            stream_drop(stream);
+            on_broken(stream);
             return false;
         }
         stream->is_writable = count > 0;
@@ -404,7 +428,7 @@ static bool write_out(struct stream *stream, struct buffer *buffer)
 /* True: the message is dealt with. */
 static bool hear(struct stream *stream, struct buffer *buffer)
 {
-    if (stream->phase == STREAM_ASKING)
+    if (stream->phase == STREAM_ASKING || (stream->phase == STREAM_RUNNING && stream->is_broken))
         return false;
     if (stream->phase == STREAM_REFUSED)
         return true;
@@ -504,10 +528,10 @@ static bool read_in(struct stream *stream)
     } while (count < 0 && errno == EINTR);
     if (count <= 0) {
         buffer_destroy(buffer);
-        if (count == 0)
+        if (count < 0 && errno != EAGAIN)
+            stream->is_broken = true;
+        else if (count == 0 && !stream->is_broken) /* else a write has had the error */
             end_input(stream);
-        else if (errno != EAGAIN)
-            stream_drop(stream);
         stream->is_readable = false;
         return false;
     }
@@ -550,6 +574,7 @@ static void run(struct turn *turn)
     hear_all(stream);
     if (stream->phase != STREAM_DEAD)
         read_all(stream);
+    drop_broken(stream);
     if (stream->phase != STREAM_DEAD && stream->ended != 0)
         die(stream, stream->ended);
 }
@@ -566,7 +591,7 @@ static void on_tcp(struct watch *watch, uint32_t events)
     stream->is_writable |= (events & EPOLLOUT) != 0;
     stream->has_hung_up |= (events & (EPOLLRDHUP | EPOLLHUP)) != 0;
     if ((events & EPOLLERR) != 0)
-        stream_drop(stream);
+        on_broken(stream);
     else
         loop_soon(&stream->turn);
 }
@@ -637,7 +662,7 @@ static void attach(struct stream *stream, int in, int out)
     stream->out.fd = in != out ? out : -1;
     stream->is_socket = in == out;
     stream->is_readable = stream->is_writable = true;
-    stream->has_hung_up = false;
+    stream->has_hung_up = stream->is_broken = false;
     stream->sent_end = stream->sent_done = stream->has_peer_end = stream->has_peer_done = false;
     stream->bytes_in = stream->bytes_out = 0;
     counts.open++;

@@ -184,6 +184,51 @@ def reset(place):
         place.check("nothing is left", place.soon(lambda: far.counts()["open"] == 0))
 
 
+def fetch_to_reset(client):
+    """All bytes up to an error; None: there is none."""
+    pieces = []
+    try:
+        while piece := client.recv(1 << 16):
+            pieces.append(piece)
+    except ConnectionError:
+        return b"".join(pieces)
+    return None
+
+
+def reset_behind_data(place):
+    """Who sends something, and closes with bytes unread, resets the stream: what was sent arrives before. An end
+    that is stopped meanwhile sees both at once."""
+    answer, command, heard = random_bytes(20000), b"a command" * 1000, []
+    begun, closes = threading.Event(), threading.Event()
+
+    def refuse(client):
+        client.recv(1)
+        begun.set()
+        closes.wait(PATIENCE)
+        client.sendall(answer)
+
+    def greet(client):
+        client.sendall(b"hello")
+        heard.append(fetch_to_reset(client))
+    with Target(refuse) as target, Far(place, target) as far, Near(far, target) as near, \
+            connect(near.port) as client:
+        client.sendall(bytes(100000))
+        begun.wait(PATIENCE)
+        far.process.send_signal(signal.SIGSTOP)
+        closes.set()
+        target.wait()
+        far.process.send_signal(signal.SIGCONT)
+        place.check("a target's answer, and its reset", fetch_to_reset(client) == answer)
+    with Target(greet) as target, Far(place, target) as far, Near(far, target) as near:
+        with connect(near.port) as client:
+            client.recv(1, socket.MSG_PEEK)
+            near.process.send_signal(signal.SIGSTOP)
+            client.sendall(command)
+        near.process.send_signal(signal.SIGCONT)
+        target.wait()
+        place.check("a client's command, and its reset", heard == [command])
+
+
 # ---- what is refused
 
 def refused(place):
@@ -725,6 +770,7 @@ def few_descriptors(place):
 
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
-        streams, all_addresses, frugal, speaks_first, many, slow_reader, slow_target, reset, refused, strangers,
-        command_line, paused, killed_far, killed_near, hung_up, reverse, restarted_near, socks, socks_burst,
-        by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio, stdio_shared, stdio_socket, stdio_unread, few_descriptors])
+        streams, all_addresses, frugal, speaks_first, many, slow_reader, slow_target, reset, reset_behind_data, refused,
+        strangers, command_line, paused, killed_far, killed_near, hung_up, reverse, restarted_near, socks, socks_burst,
+        by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio, stdio_shared, stdio_socket, stdio_unread,
+        few_descriptors])
