@@ -143,6 +143,8 @@ static int check(const struct options *options, const char *word)
         return complain("a standing far end has no forwards of its own");
     if (!serves && (options->allowed.count > 0 || options->listened.count > 0))
         return complain("--allow and --allow-listen are for --serve");
+    if (options->keys != NULL && options->port != 0)
+        return complain("--port is for a far end that a remote shell starts");
     if (is_stdio && (options->forward_count > 0 || options->keys == NULL))
         return complain("--stdio needs --keys, and has no forwards");
     if (options->is_far && (word != NULL || options->forward_count > 0 || serves))

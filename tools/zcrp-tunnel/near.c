@@ -483,12 +483,11 @@ static int take_host(const char *word)
     near.login = near.options->keys == NULL ? word : NULL;
     if (word[0] == '-' || host_of(word)[0] == '-' || host_of(word)[0] == '\0')
         return complain("that is no host: '%s'", word);
-    if (near.login == NULL)
-        return spec_address(&near.far, word, PORT_OF_SERVERS) == 0
-                   ? 0
-                   : complain("the far end: '%s' is not HOST[:PORT]", word);
-    (void)snprintf(near.far.host, sizeof(near.far.host), "%s",
-                   near.options->address != NULL ? near.options->address : host_of(word));
+    if (near.login == NULL && spec_address(&near.far, word, PORT_OF_SERVERS) != 0)
+        return complain("the far end: '%s' is not HOST[:PORT]", word);
+    if (near.login != NULL || near.options->address != NULL)
+        (void)snprintf(near.far.host, sizeof(near.far.host), "%s",
+                       near.options->address != NULL ? near.options->address : host_of(word));
     return 0;
 }
 

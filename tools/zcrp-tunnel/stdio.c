@@ -93,7 +93,7 @@ static const struct loop_calls calls = {stream_on_completion, on_tick, stream_te
 
 int stdio_run(const struct options *options, const char *word)
 {
-    struct address target;
+    struct address target, far = options->stdio;
     const char *why;
 
     if (spec_address(&target, word, 0) != 0 || target.host[0] == '\0') {
@@ -106,9 +106,11 @@ int stdio_run(const struct options *options, const char *word)
     struct zcrp_options zcrp = stream_setup(&options->streams, keys);
     zcrp.connect_ns = 0; /* that nobody is there is known soon */
     const struct control open = control_make(CONTROL_OPEN, 0, target.port, target.host);
-    struct stream *stream = stream_connect(&options->stdio, &zcrp, &owner, &why);
+    if (options->address != NULL)
+        (void)snprintf(far.host, sizeof(far.host), "%s", options->address);
+    struct stream *stream = stream_connect(&far, &zcrp, &owner, &why);
     if (stream == NULL) {
-        (void)complain("cannot connect to %s: %s", options->stdio.host, why);
+        (void)complain("cannot connect to %s: %s", far.host, why);
         return STATUS_BROKEN;
     }
     (void)snprintf(stream->name, sizeof(stream->name), "%s", word);

@@ -68,6 +68,18 @@ def all_addresses(place):
                 place.check(f"at {address}", client.recv(5) == b"hello")
 
 
+def by_address(place):
+    """--address is where the far end is, whatever the host is called."""
+    with Target.echo() as echo, Far(place, echo) as far:
+        far.address = f"nowhere.invalid:{far.port}"
+        with Near(far, echo, "--address", "127.0.0.1") as near:
+            place.check("a stream", echoes(near.port, b"x" * 1000))
+        done = subprocess.run([program("zcrp-tunnel"), "--keys", place.key("key"), "--stdio", far.address, "--address",
+                               "127.0.0.1", f"127.0.0.1:{echo.port}"], input=b"hello", stdout=subprocess.PIPE,
+                              timeout=60, check=False)
+        place.check("on standard input", done.returncode == 0 and done.stdout == b"hello")
+
+
 def frugal(place):
     """With as little as can be had: nothing kept ready, one buffer in flight, no memory for busy streams."""
     little = ["--warm", "0", "--window", "64K", "--memory", "0"]
@@ -281,6 +293,7 @@ def command_line(place):
             ("is not HOST:PORT, where either may be *", ["--allow", "here"]),
             ("--serve needs --keys", ["--serve", "127.0.0.1"]),
             ("--allow and --allow-listen are for --serve", ["host", "--allow", "a:1"]),
+            ("--port is for a far end that a remote shell starts", ["--keys", key, "host", "-L", "1:a:1", "--port", "9"]),
             ("--stdio needs --keys", ["--stdio", "host", "a:1"])):
         status, text = run(*arguments)
         place.check(f"{arguments}", status == 2 and said in text)
@@ -770,7 +783,7 @@ def few_descriptors(place):
 
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
-        streams, all_addresses, frugal, speaks_first, many, slow_reader, slow_target, reset, reset_behind_data, refused,
-        strangers, command_line, paused, killed_far, killed_near, hung_up, reverse, restarted_near, socks, socks_burst,
-        by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio, stdio_shared, stdio_socket, stdio_unread,
-        few_descriptors])
+        streams, all_addresses, by_address, frugal, speaks_first, many, slow_reader, slow_target, reset,
+        reset_behind_data, refused, strangers, command_line, paused, killed_far, killed_near, hung_up, reverse,
+        restarted_near, socks, socks_burst, by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio, stdio_shared,
+        stdio_socket, stdio_unread, few_descriptors])
