@@ -86,8 +86,10 @@ void stream_tell_counts(void)
     uint64_t out = counts.bytes_out, in = counts.bytes_in;
 
     for (const struct stream *s = all; s != NULL; s = s->after) {
-        out += s->in.fd >= 0 ? s->bytes_out : 0;
-        in += s->in.fd >= 0 ? s->bytes_in : 0;
+        bool is_open = s->in.fd >= 0 || s->out.fd >= 0;
+
+        out += is_open ? s->bytes_out : 0;
+        in += is_open ? s->bytes_in : 0;
     }
     fprintf(stderr,
             "{\"streams\": %" PRIu64 ", \"open\": %u, \"refused\": %" PRIu64 ", \"reset\": %" PRIu64

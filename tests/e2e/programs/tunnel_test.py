@@ -293,7 +293,7 @@ def command_line(place):
             ("is not HOST:PORT, where either may be *", ["--allow", "here"]),
             ("--serve needs --keys", ["--serve", "127.0.0.1"]),
             ("--allow and --allow-listen are for --serve", ["host", "--allow", "a:1"]),
-            ("--port is for a far end that a remote shell starts", ["--keys", key, "host", "-L", "1:a:1", "--port", "9"]),
+            ("--port is for a far end that", ["--keys", key, "host", "-L", "1:a:1", "--port", "9"]),
             ("--stdio needs --keys", ["--stdio", "host", "a:1"])):
         status, text = run(*arguments)
         place.check(f"{arguments}", status == 2 and said in text)
@@ -687,6 +687,24 @@ def stdio(place):
         place.check("no far end", status == 3 and "nobody listens" in said)
 
 
+def stdio_counts(place):
+    """What has come is counted, though standard input has ended."""
+    def serve(client):
+        fetch(client)
+        client.sendall(b"hello")
+        release.wait(PATIENCE)
+    release = threading.Event()
+    with Target(serve) as target, Far(place, target) as far, \
+            subprocess.Popen([program("zcrp-tunnel"), "--keys", place.key("key"), "--stdio", far.address,
+                              f"127.0.0.1:{target.port}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE) as process:
+        place.check("an answer", process.stdout.read(5) == b"hello")
+        process.send_signal(signal.SIGUSR1)
+        place.check("its bytes", b'"bytes_in": 5,' in process.stderr.readline())
+        release.set()
+        place.check("its end", process.wait(30) == 0)
+
+
 def stdio_shared(place):
     """Others have standard input and output, too: reads and writes of theirs block."""
     with Target.echo() as echo, Far(place, echo) as far:
@@ -785,5 +803,5 @@ if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, all_addresses, by_address, frugal, speaks_first, many, slow_reader, slow_target, reset,
         reset_behind_data, refused, strangers, command_line, paused, killed_far, killed_near, hung_up, reverse,
-        restarted_near, socks, socks_burst, by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio, stdio_shared,
-        stdio_socket, stdio_unread, few_descriptors])
+        restarted_near, socks, socks_burst, by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio, stdio_counts,
+        stdio_shared, stdio_socket, stdio_unread, few_descriptors])
