@@ -91,7 +91,7 @@ static const struct argument_row rows[] = {
     ARGUMENT_HEADING("Others:"),
     ARGUMENT("warm", 0, NUMBER, AT(warm), 0, 1024, "COUNT",
              "keep COUNT connections ready for new streams (8)"),
-    ARGUMENT("window", 0, NUMBER, AT(streams.window), STREAM_BYTES, 1 << 30, "BYTES",
+    ARGUMENT("window", 0, NUMBER, AT(streams.window), CREDIT_LEAST *STREAM_BYTES, 1 << 30, "BYTES",
              "most bytes in flight of one stream, each way (3M)"),
     ARGUMENT("memory", 0, NUMBER, AT(streams.memory), 0, UINT64_MAX, "BYTES",
              "most bytes of buffers of all busy streams (256M)"),

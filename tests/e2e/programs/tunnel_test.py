@@ -81,8 +81,8 @@ def by_address(place):
 
 
 def frugal(place):
-    """With as little as can be had: nothing kept ready, one buffer in flight, no memory for busy streams."""
-    little = ["--warm", "0", "--window", "64K", "--memory", "0"]
+    """With as little as can be had: nothing kept ready, the least window, no memory for busy streams."""
+    little = ["--warm", "0", "--window", "256K", "--memory", "0"]
     with Target.echo() as echo, Far(place, echo, *little, "--allow-listen", "*:*") as far, \
             Near(far, echo, *little, "-R", f"0:127.0.0.1:{echo.port}", "-v") as near:
         far_port = near.listens_far()
@@ -294,6 +294,7 @@ def command_line(place):
             ("--serve needs --keys", ["--serve", "127.0.0.1"]),
             ("--allow and --allow-listen are for --serve", ["host", "--allow", "a:1"]),
             ("--port is for a far end that", ["--keys", key, "host", "-L", "1:a:1", "--port", "9"]),
+            ("--window: '255K' is not", ["host", "-L", "1:a:1", "--window", "255K"]),
             ("--stdio needs --keys", ["--stdio", "host", "a:1"])):
         status, text = run(*arguments)
         place.check(f"{arguments}", status == 2 and said in text)
