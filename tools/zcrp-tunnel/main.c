@@ -12,35 +12,32 @@
 #define PLACES(word, letter, where, shown, text, reader)                                           \
     ARGUMENT(word, letter, OTHER, where, 0, 0, shown, text, .read = (reader), .wanted = (shown))
 
-static int add_forward(struct options *options, const struct forward *forward)
+static int add_forward(struct options *options, const char *text, struct forward forward)
 {
+    if ((forward.is_socks ? spec_address(&forward.bind, text, 0) : spec_forward(&forward, text)) !=
+        0)
+        return -1;
     if (options->forward_count == FORWARDS_MOST) {
         (void)complain("too many forwards");
         return ARGUMENT_COMPLAINED;
     }
-    options->forwards[options->forward_count++] = *forward;
+    options->forwards[options->forward_count++] = forward;
     return 0;
 }
 
 static int read_local(void *place, const char *text)
 {
-    struct forward forward = {.is_reverse = false};
-
-    return spec_forward(&forward, text) == 0 ? add_forward(place, &forward) : -1;
+    return add_forward(place, text, (struct forward){.is_socks = false});
 }
 
 static int read_remote(void *place, const char *text)
 {
-    struct forward forward = {.is_reverse = true};
-
-    return spec_forward(&forward, text) == 0 ? add_forward(place, &forward) : -1;
+    return add_forward(place, text, (struct forward){.is_reverse = true});
 }
 
 static int read_socks(void *place, const char *text)
 {
-    struct forward forward = {.is_socks = true};
-
-    return spec_address(&forward.bind, text, 0) == 0 ? add_forward(place, &forward) : -1;
+    return add_forward(place, text, (struct forward){.is_socks = true});
 }
 
 static int read_rule(void *place, const char *text)
