@@ -22,12 +22,12 @@ static struct loop {
     struct watch completions, finished;
     struct turn *due;
     int64_t ticked_ns;
-    sigset_t unblocked; /* while it waits */
+    sigset_t unblocked, blocked; /* while it waits, and else */
     bool has_ended;
     int status;
 } loop;
 
-static volatile sig_atomic_t ending_signal, usr1_came;
+static volatile sig_atomic_t ending_signal, usr1_came, is_exposed_now;
 
 /* ---- jobs ---- */
 
@@ -104,6 +104,8 @@ static void on_signal(int number)
 {
     if (number == SIGUSR1)
         usr1_came = 1;
+    else if (is_exposed_now)
+        _exit(SIGNALLED + number);
     else
         ending_signal = number;
 }
@@ -112,18 +114,17 @@ static void catch_signals(void)
 {
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
     const struct sigaction action = {.sa_handler = on_signal};
-    sigset_t blocked;
 
     signals_catch_ends(on_signal, 0);
     (void)sigaction(SIGUSR1, &action, NULL);
-    sigemptyset(&blocked);
     (void)pthread_sigmask(SIG_BLOCK, NULL, &loop.unblocked);
+    loop.blocked = loop.unblocked;
     for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {
-        sigaddset(&blocked, caught[i]);
+        sigaddset(&loop.blocked, caught[i]);
         sigdelset(&loop.unblocked, caught[i]);
     }
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &loop.blocked, NULL);
 }
 
 int loop_open(const struct loop_calls *calls)
@@ -263,13 +264,26 @@ bool loop_has_ended(void)
     return loop.has_ended || ending_signal != 0;
 }
 
-int loop_interruptible(int (*call)(void))
+static void unblock(bool is_unblocked)
 {
-    sigset_t before, ending = loop.unblocked;
+    sigset_t ending = is_unblocked ? loop.unblocked : loop.blocked;
 
     sigaddset(&ending, SIGUSR1);
-    (void)pthread_sigmask(SIG_SETMASK, &ending, &before);
+    (void)pthread_sigmask(SIG_SETMASK, &ending, NULL);
+}
+
+int loop_interruptible(int (*call)(void))
+{
+    unblock(true);
     int status = call();
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    unblock(false);
     return status;
+}
+
+void loop_expose(bool is_exposed)
+{
+    if (is_exposed)
+        is_exposed_now = true;
+    unblock(is_exposed);
+    is_exposed_now = is_exposed;
 }

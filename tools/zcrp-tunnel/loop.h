@@ -68,4 +68,8 @@ bool loop_has_ended(void);
 /* Runs `call` with those signals unblocked that end the loop: system calls end with EINTR. */
 int loop_interruptible(int (*call)(void));
 
+/* From now on, or no more, one of those signals ends the process at once, with the same status. For
+ * what takes long, and goes on after EINTR: looking up a name. */
+void loop_expose(bool is_exposed);
+
 #endif

@@ -67,8 +67,10 @@ static struct stream *connect_far(int role)
 
     if (role == ROLE_TUNNEL)
         zcrp.connect_ns = 0; /* that nobody is there is known soon */
+    loop_expose(role == ROLE_TUNNEL);
     struct stream *stream =
         stream_connect(near.found.host[0] != '\0' ? &near.found : &near.far, &zcrp, &owner, &why);
+    loop_expose(false);
     if (stream == NULL && !near.has_complained)
         (void)complain("cannot connect to %s: %s", near.far.host, why);
     near.has_complained = stream == NULL;

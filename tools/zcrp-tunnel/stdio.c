@@ -108,7 +108,9 @@ int stdio_run(const struct options *options, const char *word)
     const struct control open = control_make(CONTROL_OPEN, 0, target.port, target.host);
     if (options->address != NULL)
         (void)snprintf(far.host, sizeof(far.host), "%s", options->address);
+    loop_expose(true);
     struct stream *stream = stream_connect(&far, &zcrp, &owner, &why);
+    loop_expose(false);
     if (stream == NULL) {
         (void)complain("cannot connect to %s: %s", far.host, why);
         return STATUS_BROKEN;

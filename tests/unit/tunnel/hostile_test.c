@@ -459,6 +459,42 @@ TEST(near__a_second_fine, .needs = has_keys)
     (void)zcrp_listener_close(listener);
 }
 
+/* The test's own lookup of "slow" never ends (sockets_test.c). */
+static int run_near_to_slow(void)
+{
+    options.forward_count = 1;
+    options.forwards[0].bind.port = near_port;
+    return near_run(&options, "slow:1");
+}
+
+/* A signal ends it all the same. It listens before the lookup, and after it has blocked signals. */
+TEST(near__a_signal_during_a_lookup, .needs = has_keys)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int status = 0, client;
+    pid_t ended = 0;
+
+    if (!may_fork())
+        return;
+    near_port = free_port(SOCK_STREAM);
+    at.sin_port = htons(near_port);
+    run_end(run_near_to_slow);
+    while (connect(client = socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&at, sizeof(at)) !=
+           0) {
+        (void)close(client);
+        ck_assert(is_alive());
+        (void)usleep(10000);
+    }
+    ck_assert_int_eq(kill(end, SIGTERM), 0);
+    for (int i = 0; i < 2000 && (ended = waitpid(end, &status, WNOHANG)) == 0; i++)
+        (void)usleep(10000);
+    ck_assert_int_eq(ended, end);
+    end = 0;
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 128 + SIGTERM);
+    (void)close(client);
+}
+
 /* It can be reached, and says nothing. */
 TEST(near__no_welcome, .needs = has_keys)
 {
