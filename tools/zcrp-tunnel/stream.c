@@ -31,6 +31,9 @@ enum {
 
 static const int64_t second_ns = 1000000000, refused_ns = 5000000000;
 
+/* How long the other end may take to get all that came before a socket broke. */
+static const int64_t broken_ns = 10000000000;
+
 /* How long a handshake may take, at either end: the one that goes on would wait for nothing. */
 static const int64_t connect_ns = 30000000000;
 static const uint64_t sending_least = 4 * STREAM_BYTES;
@@ -233,7 +236,9 @@ void stream_tick(int64_t now_ns)
 
     dial_tick(now_ns);
     for (struct stream **place = &all; (stream = *place) != NULL;) {
-        if (stream->phase == STREAM_REFUSED && now_ns - stream->since_ns > refused_ns)
+        int64_t age_ns = now_ns - stream->since_ns;
+        if ((stream->phase == STREAM_REFUSED && age_ns > refused_ns) ||
+            (stream->is_broken && stream->phase != STREAM_DEAD && age_ns > broken_ns))
             stream_drop(stream);
         if (stream->is_closed && !stream->turn.is_due) {
             *place = stream->after;
@@ -336,6 +341,7 @@ static void on_broken(struct stream *stream)
         return;
     }
     stream->is_broken = stream->is_readable = stream->has_hung_up = true;
+    stream->since_ns = clock_now_ns();
     loop_soon(&stream->turn);
 }
 
@@ -345,6 +351,8 @@ static void drop_broken(struct stream *stream)
     bool has_taker = stream->phase == STREAM_RUNNING || stream->bytes_out == 0;
     bool is_sent = stream->sending.count == 0 && (stream->sent_end || !stream->is_readable);
 
+    if (stream->is_broken)
+        stream->since_ns = clock_now_ns(); /* that something has gone on */
     if (stream->is_broken && has_taker && is_sent)
         stream_drop(stream);
 }

@@ -9,6 +9,7 @@ import hashlib
 import os
 import random
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -239,6 +240,28 @@ def reset_behind_data(place):
         near.process.send_signal(signal.SIGCONT)
         target.wait()
         place.check("a client's command, and its reset", heard == [command])
+
+
+def reset_while_nobody_reads(place):
+    """A stream whose ends read nothing more is reset all the same, once one of them has closed."""
+    heard = []
+
+    def stall(client):
+        client.sendall(b"hello")
+        poller = select.poll()
+        poller.register(client, select.POLLERR)
+        heard.extend(poller.poll(PATIENCE * 1000))
+    with Target(stall) as target, Far(place, target) as far, Near(far, target) as near:
+        with connect(near.port) as client:
+            client.recv(1, socket.MSG_PEEK)
+            client.settimeout(1)
+            try:
+                while True:
+                    client.sendall(bytes(MEGABYTE))
+            except TimeoutError:
+                pass
+        target.wait()
+    place.check("the target has an error", heard)
 
 
 # ---- what is refused
@@ -803,6 +826,6 @@ def few_descriptors(place):
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, all_addresses, by_address, frugal, speaks_first, many, slow_reader, slow_target, reset,
-        reset_behind_data, refused, strangers, command_line, paused, killed_far, killed_near, hung_up, reverse,
+        reset_behind_data, reset_while_nobody_reads, refused, strangers, command_line, paused, killed_far, killed_near, hung_up, reverse,
         restarted_near, socks, socks_burst, by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio, stdio_counts,
         stdio_shared, stdio_socket, stdio_unread, few_descriptors])
