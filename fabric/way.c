@@ -119,7 +119,7 @@ void way_accept(struct ep *ep, struct zcrp_connection *connection)
     if (code != ZCRP_OK)
         way_end(w, code);
     else
-        link_process(w->control); /* what landed before it was in the queue is not told there */
+        link_process(w->control); /* what has landed already; the queue would tell of it later */
 }
 
 /* ---- greetings ---- */

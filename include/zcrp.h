@@ -981,11 +981,12 @@ ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_conne
  *     zcrp_wait_for(m, -1);
  *
  * They are as if the program had posted them as the first thing of all; what it posts itself comes
- * behind them. They may have ended before zcrp_accept returns. Wait for them, collect them, cancel
- * them as others. They are the connection's: zcrp_free_msg leaves them alone, and
- * zcrp_connection_close frees them, with their buffers: no other thread may be in a call with one
- * of them then. Until then an ended one may be read, and submitted again, with this connection. A
- * message of the caller that is larger fails at both ends (ZCRP_ERROR_TOO_LARGE).
+ * behind them. They may have ended before zcrp_accept returns, and are collected, or told by a
+ * queue, nevertheless. Wait for them and cancel them as others. They are the connection's:
+ * zcrp_free_msg leaves them alone, and zcrp_connection_close frees them, with their buffers: no
+ * other thread may be in a call with one of them then. Until then an ended one may be read, and
+ * submitted again, with this connection. A message of the caller that is larger fails at both ends
+ * (ZCRP_ERROR_TOO_LARGE).
  *
  * With keys the first message to the listener arrives 2.5 round trips after zcrp_connect, as over
  * TLS and TCP, and not after 3.5. For that the caller gives zcrp_connect a time limit of 0, and
@@ -1114,8 +1115,9 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_open(struct zcrp_queue **queue);
  * a listener. Each is in one queue at most. `context` is the caller's, and comes back with each
  * completion. From then on the queue tells what happens. It also tells at once what was there
  * before: callers in the backlog; that the connection has ended; messages that wait to be
- * collected, where zcrp_descriptor was called. ZCRP_CONNECTION_UP and _ENDED are told only of what
- * was added as a connection. 0, or ZCRP_ERROR_ARGUMENT (NULL; in a queue already), _FORKED. */
+ * collected, where zcrp_descriptor was called; first messages (zcrp_connection_first) that have
+ * ended, also where it was not. ZCRP_CONNECTION_UP and _ENDED are told only of what was added as a
+ * connection. 0, or ZCRP_ERROR_ARGUMENT (NULL; in a queue already), _FORKED. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_add(struct zcrp_queue *queue, struct zcrp_entity *entity,
                                              void *context);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_add_connection(struct zcrp_queue *queue,

@@ -86,23 +86,36 @@ static struct list hand_over(struct collection *c, struct list ended, struct wak
 /* None of them leaves the collection, or goes on, before the mutex is free. */
 static struct completions *put(struct collection *c, struct list ended, struct wakes *wakes)
 {
-    struct completions *queue = NULL;
+    struct message *next;
 
     completions_lock();
-    if (collection_has_taker(c)) {
-        for (struct message *m = ended.first; m != NULL; m = m->links.next)
+    bool has_taker = collection_has_taker(c);
+    for (struct message *m = ended.first; m != NULL; m = next) {
+        next = m->links.next;
+        if (has_taker || m->is_lent) {
             atomic_store_explicit(&m->collection, c, memory_order_relaxed);
-        list_append(&c->ended, ended);
-        queue = place_note_locked(&c->place, FACT_ENDED);
+            list_add(&c->ended, m);
+        }
+        latch_open_under_mutex(&m->latch, wakes);
     }
-    messages_tell(ended, wakes);
+    struct completions *queue = place_note_locked(&c->place, FACT_ENDED);
     completions_unlock();
     return queue;
 }
 
+/* One that the library lends comes before its user can take anything: it waits for a taker. */
+static bool has_lent(struct list ended)
+{
+    const struct message *m = ended.first;
+
+    while (m != NULL && !m->is_lent)
+        m = m->links.next;
+    return m != NULL;
+}
+
 struct completions *collection_put(struct collection *c, struct list ended, struct wakes *wakes)
 {
-    if (!collection_has_taker(c)) {
+    if (!collection_has_taker(c) && !has_lent(ended)) {
         messages_tell(ended, wakes);
         return NULL;
     }

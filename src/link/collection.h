@@ -4,6 +4,9 @@
  *
  *     the link's mutex [ put, which opens the latch ] --> ring          collect: take
  *
+ * A connection's first messages (accept/first_messages.h) are put also while nobody takes: their
+ * program can only begin to take once it has accepted the connection.
+ *
  * Messages are put in the section in which they have ended: so they are taken in that order,
  * whichever threads end them.
  *
@@ -47,10 +50,11 @@ static inline bool collection_has_taker(const struct collection *c)
     return atomic_load(&c->is_on) || place_is_in_queue(&c->place);
 }
 
-/* Opens the latches of messages. If anybody takes them, they wait to be taken then, but for those
- * that the taker of the queue who looks in this thread is told of at once. Under the link's mutex:
- * a thread that begins to take passes the mutex, so it finds each message open, or it will be put.
- * Returns the queue to be told, to be given to collection_tell; NULL: none. */
+/* Opens the latches of messages. If anybody takes them, or the library lends them, they wait to be
+ * taken then, but for those that the taker of the queue who looks in this thread is told of at
+ * once. Under the link's mutex: a thread that begins to take passes the mutex, so it finds each
+ * message open, or it will be put. Returns the queue to be told, to be given to collection_tell;
+ * NULL: none. */
 struct completions *collection_put(struct collection *c, struct list ended, struct wakes *wakes);
 
 /* Messages were put: makes the descriptor readable, and wakes the queue's takers. Not locked. */

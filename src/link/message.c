@@ -162,19 +162,6 @@ void list_add(struct list *l, struct message *message)
     l->last = message;
 }
 
-void list_append(struct list *l, struct list more)
-{
-    if (more.first == NULL)
-        return;
-    if (l->last == NULL) {
-        *l = more;
-        return;
-    }
-    l->last->links.next = more.first;
-    more.first->links.previous = l->last;
-    l->last = more.last;
-}
-
 void list_remove(struct list *l, struct message *message)
 {
     const struct list_links links = message->links;

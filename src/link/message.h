@@ -45,9 +45,6 @@ struct list_links {
 /* Appends the message, which is in no list. O(1), cannot fail. */
 void list_add(struct list *l, struct message *message);
 
-/* Appends a whole list, whose first and last are then within this one. O(1), cannot fail. */
-void list_append(struct list *l, struct list more);
-
 /* Removes the message, which is in this list; its own links stay as they are. O(1), cannot fail. */
 void list_remove(struct list *l, struct message *message);
 

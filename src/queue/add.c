@@ -34,7 +34,6 @@ static int refusal(const struct zcrp_queue *queue, uint32_t generation)
 static int join(struct zcrp_queue *queue, struct zcrp_entity *e, const struct place *as)
 {
     const struct zcrp_connection *connection = as->owner;
-    uint32_t facts = FACT_ENDED;
 
     turns_queue(e, &queue->sockets);
     if (!completions_add(&queue->completions, &e->collection.place, as)) {
@@ -44,7 +43,7 @@ static int join(struct zcrp_queue *queue, struct zcrp_entity *e, const struct pl
     }
     entity_say_awaited(e);
     entity_enter(e);
-    facts |= e->offers > 0 ? FACT_OFFER : 0;
+    uint32_t facts = e->offers > 0 ? FACT_OFFER : 0;
     entity_leave(e);
     place_note(&e->collection.place, facts | (connection != NULL ? FACT_LINK : 0));
     return ZCRP_OK;
@@ -57,7 +56,7 @@ int zcrp_queue_add(struct zcrp_queue *queue, struct zcrp_entity *entity, void *c
     int code = refusal(queue, entity->generation);
     if (code != ZCRP_OK)
         return code;
-    return join(queue, entity, &(struct place){.context = context});
+    return join(queue, entity, &(struct place){.context = context, .facts = FACT_ENDED});
 }
 
 /* That it is up already is no news, that it has ended is. */
@@ -70,8 +69,10 @@ int zcrp_queue_add_connection(struct zcrp_queue *queue, struct zcrp_connection *
     if (code != ZCRP_OK)
         return code;
     bool is_busy = zcrp_connection_status(connection) == ZCRP_ERROR_BUSY;
-    const struct place as = {
-        .context = context, .owner = connection, .told = is_busy ? ZCRP_ERROR_BUSY : ZCRP_OK};
+    const struct place as = {.context = context,
+                             .owner = connection,
+                             .told = is_busy ? ZCRP_ERROR_BUSY : ZCRP_OK,
+                             .facts = FACT_ENDED};
     code = join(queue, connection->receiver, &as);
     if (code != ZCRP_OK)
         return code;

@@ -77,10 +77,8 @@ void completions_put_back(struct completions *c, struct place *p, uint32_t facts
         add_ready(c, p);
 }
 
-struct completions *place_note_locked(struct place *p, uint32_t facts)
+static struct completions *note(struct completions *c, struct place *p, uint32_t facts)
 {
-    struct completions *c = atomic_load(&p->in);
-
     if (c == NULL || facts == 0)
         return NULL;
     bool had_none = c->first == NULL;
@@ -91,6 +89,11 @@ struct completions *place_note_locked(struct place *p, uint32_t facts)
         return NULL;
     atomic_fetch_add(&c->ringers, 1);
     return c;
+}
+
+struct completions *place_note_locked(struct place *p, uint32_t facts)
+{
+    return note(atomic_load(&p->in), p, facts);
 }
 
 void completions_ring(struct completions *c)
@@ -112,7 +115,7 @@ void completions_look_as(struct taker *t)
 
 struct taker *completions_taker(const struct place *p)
 {
-    const struct completions *c = atomic_load_explicit(&p->in, memory_order_relaxed);
+    const struct completions *c = atomic_load_explicit(&p->in, memory_order_acquire);
     struct taker *t = c != NULL ? taker : NULL;
     bool is_next = t != NULL && t->of == c && t->left > 0 && !completions_are_ready(c);
 
@@ -121,8 +124,11 @@ struct taker *completions_taker(const struct place *p)
 
 /* ---- places ---- */
 
+/* It is ready before it is in the queue: what ends just then is not told ahead of what it has. */
 bool completions_add(struct completions *c, struct place *p, const struct place *as)
 {
+    struct completions *rung = NULL;
+
     completions_lock();
     bool is_free = atomic_load(&p->in) == NULL;
     if (is_free) {
@@ -136,9 +142,11 @@ bool completions_add(struct completions *c, struct place *p, const struct place 
         if (c->all != NULL)
             c->all->previous = p;
         c->all = p;
+        rung = note(c, p, as->facts);
         atomic_store(&p->in, c);
     }
     completions_unlock();
+    completions_ring(rung);
     return is_free;
 }
 

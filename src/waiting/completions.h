@@ -72,8 +72,8 @@ void completions_init(struct completions *c, void (*ring)(void *queue), void *qu
 /* No place is in it any more; waits until no thread rings. */
 void completions_fini(struct completions *c);
 
-/* The place joins, with what the queue knows of it (context, owner, is_backlog, told), and no
- * facts. False: it is in a queue already, and nothing has changed. */
+/* The place joins, with what the queue knows of it (context, owner, is_backlog, told), and these
+ * facts, for which it rings. False: it is in a queue already, and nothing has changed. */
 bool completions_add(struct completions *c, struct place *p, const struct place *as);
 
 /* Locked, (k): the place that is the first to be told of; NULL: there is none. Then, its facts are

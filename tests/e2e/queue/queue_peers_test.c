@@ -188,6 +188,36 @@ TEST(queue_add_connection__ended, .rows = 2)
     zcrp_free_msg(m);
 }
 
+/* What landed before the program could accept is told, by the queue or to who collects, and once.
+ */
+TEST(queue_add_connection__first_message_was_there, .rows = 2)
+{
+    const struct zcrp_options ours = {.first_messages = 1, .first_bytes = MESSAGE};
+    struct house h = house_open("127.0.0.1", &ours);
+    struct both b = house_meet(&h, NULL);
+    struct zcrp_entity *r = zcrp_connection_receiver(b.here);
+    struct zcrp_msg *out = ends_filled(10, 1), *in = zcrp_connection_first(b.here, 0);
+
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, 10), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    if (_i == 0) {
+        ck_assert_int_eq(zcrp_queue_add_connection(q, b.here, &b), ZCRP_OK);
+        struct zcrp_completion c = next_but_up();
+        ck_assert_int_eq(c.kind, ZCRP_MESSAGE_ENDED);
+        ck_assert_ptr_eq(c.message, in);
+        ck_assert_ptr_eq(c.entity, r);
+        nothing_is_left();
+    } else {
+        ck_assert_int_ge(zcrp_descriptor(r), 0);
+        ck_assert_ptr_eq(zcrp_collect(r), in);
+        ck_assert_ptr_null(zcrp_collect(r));
+    }
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    zcrp_free_msg(out);
+    house_part(&b);
+    (void)zcrp_listener_close(h.listener);
+}
+
 /* Halves that were added by themselves tell of messages alone. A connection is removed as a whole,
  * and by the way in which it was added. */
 TEST(queue_remove_connection__as_it_was_added)

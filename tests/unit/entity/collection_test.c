@@ -67,6 +67,20 @@ TEST(collection_put__off)
     ck_assert_ptr_null(atomic_load(&message_of(m[0])->collection));
 }
 
+/* Before anybody takes only what the library lends waits for that. */
+TEST(collection_put__off_but_lent)
+{
+    message_of(m[1])->is_lent = true;
+    end(0, 3);
+    ck_assert_ptr_null(collection_take(&collection));
+    int fd = collection_descriptor(&collection);
+    ck_assert(is_readable(fd));
+    ck_assert_ptr_eq(collection_take(&collection), message_of(m[1]));
+    ck_assert_ptr_null(collection_take(&collection));
+    ck_assert(!is_readable(fd));
+    message_of(m[1])->is_lent = false;
+}
+
 TEST(collection_take__in_order)
 {
     int fd = collection_descriptor(&collection);

@@ -58,6 +58,18 @@ TEST(completions_add__once)
     ck_assert_ptr_null(take(0));
 }
 
+/* What it has already is told from then on, and rung for. */
+TEST(completions_add__with_facts)
+{
+    for (int i = 0; i < 2; i++)
+        ck_assert(completions_add(&completions, &place[i], &(struct place){.facts = FACT_ENDED}));
+    ck_assert_int_eq(rings, 1);
+    ck_assert_uint_eq(place[0].facts, FACT_ENDED);
+    ck_assert_ptr_eq(take(0), &place[0]);
+    ck_assert_ptr_eq(take(0), &place[1]);
+    ck_assert_ptr_null(take(0));
+}
+
 TEST(place_note__not_in_a_queue)
 {
     place_note(&place[0], FACT_ENDED);
