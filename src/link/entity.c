@@ -153,6 +153,17 @@ static bool note_link(struct zcrp_entity *e)
     return has_changed;
 }
 
+/* Notes that a connection's peer has closed, as its sender has told the receiver. True if it has
+ * done so since: the connection has another status. */
+static bool note_close(struct zcrp_entity *e)
+{
+    bool has_closed = machine_told(&e->machine) != OUTCOME_OK;
+    bool is_news = has_closed && !e->has_told_close;
+
+    e->has_told_close = has_closed;
+    return is_news;
+}
+
 /* Notes what the peer has offered. True if it has said since how large the next message is. */
 static bool note_offers(struct zcrp_entity *e)
 {
@@ -262,12 +273,12 @@ static void find_wakings(struct zcrp_entity *e, struct wakings *wakings)
     instant deadline = entity_deadline(e);
     bool keeps_time = is_open && lease_is_taken(&e->link->lease);
     bool has_no_room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room;
-    bool has_link_news = note_link(e);
+    bool has_link_news = note_link(e), is_close_news = note_close(e);
     uint32_t wanted = ask_for_sending(e) ? WAKE_SENDING : 0;
 
     wanted |= has_no_room ? WAKE_ROOM : 0;
     wanted |= is_open ? 0 : WAKE_PROGRESS;
-    wanted |= has_link_news ? WAKE_LINK : 0;
+    wanted |= has_link_news || is_close_news ? WAKE_LINK : 0;
     wanted |= note_offers(e) ? WAKE_OFFER : 0;
     wakings->wanted = wanted;
     wakings->awake_by = deadline;

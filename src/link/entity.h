@@ -93,6 +93,7 @@ struct zcrp_entity {
     uint32_t wish;             /* (m) the number of times that it was told */
     instant put_off_at;        /* (m) when it was last told of a later one */
     enum peer_link peer_link;  /* (m) to the peer, as was told */
+    bool has_told_close;       /* (m) that a receiver's peer has closed was told */
     enum outcome lost;         /* (m) why a receiver has no peer any more; OK: it may have one */
     uint64_t offers;           /* (m) that came, as was told */
     _Atomic uint32_t changes;  /* (a) of the link, and offers; a futex */

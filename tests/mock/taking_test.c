@@ -1,10 +1,13 @@
 /* Somebody begins to take, or interrupts whoever takes, just when something ends or comes: it is
  * told once. */
 /* wrap: latch_open_under_mutex changes_tell wake_clear wake_signal */
+#include "../support/asleep.h"
 #include "../support/loopback.h"
 #include "../support/mock.h"
+#include "accept/connection.h"
 #include "accept/listener.h"
 #include "accept/peers.h"
+#include "link/life.h"
 #include "platform/system.h"
 #include "platform/waking.h"
 #include "queue/queue.h"
@@ -14,6 +17,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { SLOW_MS = 50 };
@@ -229,4 +233,73 @@ TEST(queue_descriptor__a_late_ring)
     zcrp_free_msg(m);
     (void)zcrp_close(e);
     loopback_close(&sockets);
+}
+
+/* ---- a peer closes ---- */
+
+static struct zcrp_connection *there, *here;
+
+static void meet(void)
+{
+    char port[8];
+
+    assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", NULL), ZCRP_OK);
+    (void)snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
+    assert_int_equal(zcrp_connect(&there, "127.0.0.1", port, NULL, 5 * SECOND), ZCRP_OK);
+    assert_int_equal(zcrp_accept(listener, &here, 5 * SECOND), ZCRP_OK);
+    assert_int_equal(zcrp_connection_wait(here, 5 * SECOND), ZCRP_OK);
+}
+
+static void part(void)
+{
+    (void)zcrp_connection_close(there);
+    (void)zcrp_connection_close(here);
+    assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
+    listener = NULL;
+}
+
+/* The peer's sender says that it closes, and of its receiver nothing is heard. */
+TEST(queue_take__half_a_close)
+{
+    struct zcrp_completion c[4];
+
+    meet();
+    assert_int_equal(zcrp_queue_add_connection(queue, here, NULL), ZCRP_OK);
+    assert_int_equal(zcrp_queue_take(queue, c, 4, 0), 0);
+    assert_int_equal(entity_linger(there->sender, clock_now()), ZCRP_OK);
+    assert_int_equal(zcrp_queue_take(queue, c, 4, 5 * SECOND), 1);
+    assert_int_equal(c[0].kind, ZCRP_CONNECTION_ENDED);
+    assert_int_equal(c[0].code, ZCRP_ERROR_PEER_CLOSED);
+    part();
+}
+
+static _Atomic pid_t waiter;
+static _Atomic int expected; /* BUSY until it is known */
+
+static void *expect(void *context)
+{
+    nlong size;
+
+    (void)context;
+    atomic_store(&waiter, (pid_t)syscall(SYS_gettid));
+    expected = zcrp_expect(here->receiver, &size, -1);
+    return NULL;
+}
+
+TEST(expect__half_a_close)
+{
+    pthread_t thread;
+
+    meet();
+    expected = ZCRP_ERROR_BUSY;
+    assert_int_equal(pthread_create(&thread, NULL, expect, NULL), 0);
+    asleep_await(&waiter);
+    assert_int_equal(entity_linger(there->sender, clock_now()), ZCRP_OK);
+    for (int i = 0; i < 5000 && expected == ZCRP_ERROR_BUSY; i++)
+        (void)usleep(1000);
+    int found = expected; /* without an interrupt, behind which it looks anyhow */
+    (void)zcrp_connection_interrupt(here);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(found, ZCRP_ERROR_PEER_CLOSED);
+    part();
 }
