@@ -157,8 +157,10 @@ bool collection_leave_queue(struct collection *c, const struct completions *from
         *sockets = in->sockets;
         (void)place_leave(&c->place);
     }
-    if (was_in && !atomic_load(&c->is_on))
+    if (was_in && !atomic_load(&c->is_on)) {
         let_go_of_all(c);
+        atomic_store_explicit(&c->has_more, false, memory_order_relaxed);
+    }
     completions_unlock();
     return was_in;
 }

@@ -303,3 +303,29 @@ TEST(expect__half_a_close)
     assert_int_equal(found, ZCRP_ERROR_PEER_CLOSED);
     part();
 }
+
+/* ---- a message that nobody collects ---- */
+
+/* What left the queue is not waited for any more by what is submitted. */
+TEST(queue_remove__with_more_to_collect)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *m[2];
+    struct zcrp_entity *e;
+
+    assert_int_equal(zcrp_open_receiver(&e, sockets.receiver, NULL), ZCRP_OK);
+    assert_int_equal(zcrp_queue_add(queue, e, NULL), ZCRP_OK);
+    for (int i = 0; i < 2; i++) {
+        m[i] = zcrp_alloc_msg(10);
+        assert_int_equal(zcrp_submit(e, m[i], 10), ZCRP_OK);
+        assert_int_equal(zcrp_cancel(m[i]), ZCRP_OK);
+    }
+    assert_ptr_equal(zcrp_collect(e), m[0]);
+    assert_true(collection_has_more(&e->collection));
+    assert_int_equal(zcrp_queue_remove(queue, e), ZCRP_OK);
+    assert_false(collection_has_more(&e->collection));
+    (void)zcrp_close(e);
+    for (int i = 0; i < 2; i++)
+        zcrp_free_msg(m[i]);
+    loopback_close(&sockets);
+}
