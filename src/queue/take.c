@@ -100,7 +100,7 @@ static bool tell_callers(struct taking *t, struct place *p)
 }
 
 /* Leaves the mutex to ask how the connection stands, for which it is visited. It may be out of the
- * queue by then, or another taker may have told. */
+ * queue by then, or have been added anew, or another taker may have told. */
 static void tell_link(struct taking *t, struct place *p, struct zcrp_completion *as)
 {
     struct zcrp_entity *e = queue_visit(p);
@@ -109,10 +109,11 @@ static void tell_link(struct taking *t, struct place *p, struct zcrp_completion 
     int code = zcrp_connection_status(as->connection);
     completions_lock();
     bool was_told = p->told != ZCRP_OK && p->told != ZCRP_ERROR_BUSY; /* that it has ended */
-    bool is_news = atomic_load(&p->in) == &t->queue->completions && !was_told && code != p->told &&
-                   code != ZCRP_ERROR_BUSY;
+    bool is_in = atomic_load(&p->in) == &t->queue->completions && p->owner == as->connection;
+    bool is_news = is_in && !was_told && code != p->told && code != ZCRP_ERROR_BUSY;
     if (is_news) {
         p->told = code;
+        as->context = p->context;
         as->kind = code == ZCRP_OK ? ZCRP_CONNECTION_UP : ZCRP_CONNECTION_ENDED;
         as->code = code;
         tell(t, as);

@@ -1,6 +1,6 @@
 /* Somebody begins to take, or interrupts whoever takes, just when something ends or comes: it is
  * told once. */
-/* wrap: latch_open_under_mutex changes_tell wake_clear wake_signal */
+/* wrap: latch_open_under_mutex changes_tell wake_clear wake_signal zcrp_connection_status */
 #include "../support/asleep.h"
 #include "../support/loopback.h"
 #include "../support/mock.h"
@@ -301,6 +301,42 @@ TEST(expect__half_a_close)
     (void)zcrp_connection_interrupt(here);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(found, ZCRP_ERROR_PEER_CLOSED);
+    part();
+}
+
+static bool moves; /* the connection, once it is known how it stands */
+static int anew;   /* what it is added with then */
+
+int __real_zcrp_connection_status(struct zcrp_connection *c);
+int __wrap_zcrp_connection_status(struct zcrp_connection *c)
+{
+    int code = __real_zcrp_connection_status(c);
+
+    if (moves) {
+        moves = false;
+        assert_int_equal(zcrp_queue_remove_connection(queue, c), ZCRP_OK);
+        assert_int_equal(zcrp_queue_add_connection(queue, c, &anew), ZCRP_OK);
+    }
+    return code;
+}
+
+/* Whoever adds it anew hears of the end. */
+TEST(queue_take__added_anew_meanwhile)
+{
+    struct zcrp_completion c[4];
+
+    meet();
+    (void)zcrp_connection_close(there);
+    there = NULL;
+    while (__real_zcrp_connection_status(here) == ZCRP_OK)
+        (void)usleep(1000);
+    assert_int_equal(zcrp_queue_add_connection(queue, here, NULL), ZCRP_OK);
+    moves = true;
+    assert_int_equal(zcrp_queue_take(queue, c, 4, 5 * SECOND), 1);
+    assert_false(moves);
+    assert_int_equal(c[0].kind, ZCRP_CONNECTION_ENDED);
+    assert_ptr_equal(c[0].context, &anew);
+    assert_int_equal(zcrp_queue_take(queue, c, 4, 0), 0);
     part();
 }
 
