@@ -88,8 +88,16 @@ static bool is_known(const struct pending_handshake *h)
     return h->again != NEVER;
 }
 
-/* Is this place to be had rather than that one? One that was refused goes before all others. One
- * whose key was accepted is not to be had: it could not begin anew. */
+/* May a new caller have this place? */
+static bool gives_way(const struct pending_handshake *h, instant now)
+{
+    if (is_known(h))
+        return now - h->heard >= ROOM_PATIENCE;
+    return has_failed(h) || now - h->came >= HANDSHAKE_PATIENCE;
+}
+
+/* Is this place to be had rather than that one? One that was refused goes before all others, one
+ * whose key was accepted behind them. */
 static bool is_better(const struct pending_handshake *h, const struct pending_handshake *other)
 {
     if (other == NULL || has_failed(h))
@@ -115,12 +123,10 @@ static struct pending_handshake *find_oldest(struct pending *p, uint64_t host, b
     for (uint32_t i = 0; i < p->rules.places; i++) {
         struct pending_handshake *h = &p->place[i];
         bool counts = h->state == PENDING_WAITS && (!is_of_host || h->host == host);
-        if (counts && is_better(h, oldest))
+        if (counts && gives_way(h, now) && is_better(h, oldest))
             oldest = h;
     }
-    if (oldest == NULL || is_known(oldest)) /* a caller that is turned away now may come again */
-        return NULL;
-    return has_failed(oldest) || now - oldest->came >= HANDSHAKE_PATIENCE ? oldest : NULL;
+    return oldest;
 }
 
 static struct pending_handshake *find_place(struct pending *p, uint64_t host, instant now)

@@ -8,12 +8,13 @@
  * A handshake that is computed, and the user's key lookup within it, delay the other handshakes of
  * this table only. A stranger without a cookie costs no handshake. Strangers with a cookie share
  * the places, and one host has `of_host` of them at most. If there is no place left, a new caller
- * gets the place of one which was refused, or which has had it for HANDSHAKE_PATIENCE. `limit` ends
- * each handshake, and the wait for room of a caller who says nothing for so long. So a caller that
- * begins a handshake and does not go on with it keeps others waiting for HANDSHAKE_PATIENCE at
- * most. A caller with keys that goes on with a handshake that has no place is told so (with a
- * cookie), and may begin anew; once its key is accepted again its old place is free. Hosts whose
- * handshakes fail may begin few (sources.h), and come last.
+ * gets the place of one which was refused, or which has had it for HANDSHAKE_PATIENCE, or which
+ * waits for room and has said nothing for ROOM_PATIENCE. `limit` ends each handshake, and the wait
+ * for room of a caller who says nothing for so long. So a caller that begins a handshake and does
+ * not go on with it keeps others waiting for HANDSHAKE_PATIENCE at most. A caller with keys that
+ * goes on with a handshake that has no place is told so (with a cookie), and may begin anew; once
+ * its key is accepted again its old place is free. Hosts whose handshakes fail may begin few
+ * (sources.h), and come last.
  *
  * Any thread may call these functions unless a comment says otherwise. The mutex is held for a few
  * instructions, and never while `send` or `on_success` runs. */
@@ -27,6 +28,10 @@
 /* A caller that does not go on with its handshake keeps its place for this long, if others want it.
  */
 #define HANDSHAKE_PATIENCE SECOND
+
+/* The same for a caller that waits for room and says nothing. Others repeat their last bytes twice
+ * a second: so it is gone, or can begin anew. */
+#define ROOM_PATIENCE (3 * SECOND)
 
 /* A caller with an accepted key for which there is no room is tried again after this time. */
 #define PENDING_PAUSE (100 * MILLISECOND)

@@ -50,6 +50,7 @@ static struct datagram_queue told;   /* (m) */
 static uint64_t told_bytes;          /* (m) */
 static struct datagram_queue early;  /* what came before there was a connection */
 static _Atomic int successes, lacks; /* of room, before there is some */
+static _Atomic int let_in[OF_HOST], turned_away[OF_HOST]; /* by the port: 1000 and up */
 
 static void send_answer(void *context, const struct caller *caller, const uint8_t *datagram,
                         size_t size)
@@ -88,10 +89,14 @@ static void say_early(const char *host, uint8_t what, enum datagram_type type, s
 static bool on_success(void *context, const struct caller *caller,
                        struct session_keys *session_keys)
 {
-    (void)context, (void)caller;
+    uint16_t port = ntohs(((const struct sockaddr_in *)&caller->from)->sin_port);
+
+    (void)context;
     session_keys_destroy(session_keys);
-    if (atomic_fetch_sub(&lacks, 1) > 0)
+    if (atomic_fetch_sub(&lacks, 1) > 0) {
+        atomic_fetch_add(&turned_away[port - 1000], 1);
         return false;
+    }
     say_early("192.0.2.1", 70, DATAGRAM_REQUEST, 2);
     say_early("192.0.2.1", 1, DATAGRAM_UNIT, HANDSHAKE_BYTES);
     say_early("192.0.2.1", 99, DATAGRAM_UNIT, HANDSHAKE_BYTES + 1);
@@ -102,6 +107,7 @@ static bool on_success(void *context, const struct caller *caller,
     for (uint8_t i = 2; i < 100; i++)
         say_early("192.0.2.1", i, DATAGRAM_UNIT, 100);
     pending_take_early(r, &early);
+    let_in[port - 1000]++;
     successes++;
     return true;
 }
@@ -130,6 +136,8 @@ static void setup(void)
     later = 0;
     limit = 5 * SECOND;
     successes = lacks = 0;
+    for (int i = 0; i < OF_HOST; i++)
+        let_in[i] = turned_away[i] = 0;
     r = NULL;
     if (zcrp_keys_psk(&keys, "a", key, sizeof(key)) != ZCRP_OK) /* built without */
         keys = NULL;
@@ -379,10 +387,10 @@ static void read_told(struct tls_handshake *h)
         (void)tls_handshake_hear(h, clock_now(), came.datagram[i].bytes, came.datagram[i].size);
 }
 
-/* The caller says what is due, and hears what has come for it. */
-static void talk(struct tls_handshake *h)
+/* The caller at this port says what is due, and hears what has come for it. */
+static void talk_from(struct tls_handshake *h, uint16_t port)
 {
-    const struct caller caller = caller_at("192.0.2.1", 1000);
+    const struct caller caller = caller_at("192.0.2.1", port);
     uint8_t datagram[HANDSHAKE_BYTES];
     size_t size;
 
@@ -391,6 +399,22 @@ static void talk(struct tls_handshake *h)
         pending_hear(r, &caller, datagram, size);
     read_told(h);
     usleep(1000);
+}
+
+static void talk(struct tls_handshake *h)
+{
+    talk_from(h, 1000);
+}
+
+/* A caller with a good key that waits for room, which has been looked for twice. Its nonce is 1 for
+ * port 1000, and so on. */
+static struct tls_handshake *wait_from(uint16_t port)
+{
+    struct tls_handshake *h = tls_handshake_create(keys, true, TAG, 1 + port - 1000U);
+
+    while (h->verdict != TLS_DONE || turned_away[port - 1000] < 2)
+        talk_from(h, port);
+    return h;
 }
 
 /* A caller with a good key. Of what comes before its handshake has ended, its own last request is
@@ -447,6 +471,32 @@ TEST(on_success__not_for_who_is_gone)
     while (successes == 0)
         talk(h);
     tls_handshake_destroy(h);
+}
+
+/* Callers that wait for room and are gone keep nobody out: the one that has waited longest gives
+ * way, but for those that are there. */
+TEST(hear__who_waits_for_room_and_is_gone_gives_way)
+{
+    struct tls_handshake *h[OF_HOST];
+
+    lacks = 1000000;
+    limit = 3600 * SECOND;
+    open_with(true);
+    for (uint16_t i = 0; i < OF_HOST; i++)
+        h[i] = wait_from((uint16_t)(1000 + i));
+    later += 4 * SECOND;
+    int before = turned_away[0];
+    while (turned_away[0] < before + 2)
+        talk(h[0]);
+    hear("192.0.2.1", 2000, 99);
+    assert_int_equal(dropped(), 0);
+    assert_true(is_here("192.0.2.1", 2000, 99));
+    assert_true(is_here("192.0.2.1", 1000, 1));
+    assert_false(is_here("192.0.2.1", 1001, 2));
+    for (uint16_t i = 2; i < OF_HOST; i++)
+        assert_true(is_here("192.0.2.1", (uint16_t)(1000 + i), 1U + i));
+    for (uint16_t i = 0; i < OF_HOST; i++)
+        tls_handshake_destroy(h[i]);
 }
 
 /* A caller that waits for room says nothing for so long that it is forgotten. Then it is told that,
