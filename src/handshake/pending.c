@@ -22,7 +22,8 @@ struct pending_handshake {
     uint64_t peer, host;      /* (m) numbers of its address (transport/address.h) */
     uint64_t nonce;           /* (m) of its handshake, */
     uint32_t tag;             /* (m) and its tag */
-    instant came, heard;      /* (m) when it took the place, and last said something; */
+    instant came;             /* (m) when it took the place */
+    instant heard;            /* as `tls`: when it last said something that it has sealed */
     instant served;           /* (m) when the thread last was with it */
     instant again;            /* (m) when room is looked for again, if it asks for that (asks_at);
                                  NEVER: it is not known yet */
@@ -218,7 +219,6 @@ static void hear_handshake(struct pending *p, const struct caller *caller,
         h = take_place(p, peer, host, d);
     if (h != NULL) {
         datagram_queue_add(&h->queue, datagram, size);
-        h->heard = clock_now();
         h->caller = *caller;
     }
     mutex_unlock(&p->mutex);
@@ -325,11 +325,13 @@ static struct pending_handshake *choose(struct pending *p, instant now, instant 
     return chosen;
 }
 
-/* Reads what has come, and answers. True if the handshake has ended with it, well or not. Without
- * the mutex. */
-static bool go_on(const struct pending_rules *rules, struct tls_handshake *tls,
+/* Reads what has come, and answers. True if the handshake has ended with it, well or not. Only what
+ * the caller has sealed shows that it is there. Without the mutex. */
+static bool go_on(const struct pending_rules *rules, struct pending_handshake *h,
                   const struct datagram_queue *came, const struct caller *caller)
 {
+    struct tls_handshake *tls = h->tls;
+    uint64_t proven = tls->machine.proven;
     uint8_t datagram[HANDSHAKE_BYTES];
     bool has_ended = false;
     size_t size;
@@ -337,17 +339,22 @@ static bool go_on(const struct pending_rules *rules, struct tls_handshake *tls,
     for (uint32_t i = 0; i < came->count; i++)
         has_ended |=
             tls_handshake_hear(tls, clock_now(), came->datagram[i].bytes, came->datagram[i].size);
+    if (tls->machine.proven > proven)
+        h->heard = clock_now();
     handshake_expire(&tls->machine, clock_now());
     while ((size = handshake_take(&tls->machine, clock_now(), datagram)) > 0)
         rules->send(rules->context, caller, datagram, size);
     return has_ended;
 }
 
-/* A caller with an accepted key. False: no room for it now, or no memory. Without the mutex. */
-static bool admit(const struct pending_rules *rules, const struct tls_handshake *tls,
+/* A caller with an accepted key. False: it may be gone, or there is no room for it now, or no
+ * memory. Without the mutex. */
+static bool admit(const struct pending_rules *rules, const struct pending_handshake *h,
                   const struct caller *caller)
 {
-    struct session_keys *session_keys = tls_handshake_make_keys(tls);
+    if (clock_now() - h->heard > HANDSHAKE_PATIENCE)
+        return false;
+    struct session_keys *session_keys = tls_handshake_make_keys(h->tls);
 
     return session_keys != NULL && rules->on_success(rules->context, caller, session_keys);
 }
@@ -392,9 +399,9 @@ static void serve(struct pending *p, struct pending_handshake *h, instant now)
     mutex_unlock(&p->mutex);
     if (h->tls == NULL)
         h->tls = begin(&p->rules, h->tag, h->nonce);
-    bool has_ended = h->tls != NULL && go_on(&p->rules, h->tls, &came, &caller);
+    bool has_ended = h->tls != NULL && go_on(&p->rules, h, &came, &caller);
     bool is_done = h->tls != NULL && h->tls->verdict == TLS_DONE;
-    bool is_over = h->tls == NULL || (is_done && admit(&p->rules, h->tls, &caller));
+    bool is_over = h->tls == NULL || (is_done && admit(&p->rules, h, &caller));
     mutex_lock(&p->mutex);
     h->state = PENDING_WAITS;
     if (h->tls == NULL || (is_done && has_ended))

@@ -473,6 +473,28 @@ TEST(on_success__not_for_who_is_gone)
     tls_handshake_destroy(h);
 }
 
+/* Whoever has seen its datagrams can write some that look like it: they do not speak for it. By the
+ * time that another caller is through, they have been read. */
+TEST(on_success__not_for_who_looks_like_the_caller)
+{
+    lacks = 1000000;
+    open_with(true);
+    struct tls_handshake *gone = wait_from(1000);
+    later += 2 * HANDSHAKE_PATIENCE;
+    tls_handshake_destroy(wait_from(1001)); /* the thread knows the time */
+    lacks = 0;
+    hear_with("192.0.2.1", 1000, 1, false, 0);
+    hear_with("192.0.2.1", 1000, 1, false, 100);
+    struct tls_handshake *h = tls_handshake_create(keys, true, TAG, 3);
+    while (let_in[2] == 0)
+        talk_from(h, 1002);
+    assert_int_equal(let_in[0], 0);
+    while (let_in[0] == 0)
+        talk(gone);
+    tls_handshake_destroy(gone);
+    tls_handshake_destroy(h);
+}
+
 /* Callers that wait for room and are gone keep nobody out: the one that has waited longest gives
  * way, but for those that are there. */
 TEST(hear__who_waits_for_room_and_is_gone_gives_way)

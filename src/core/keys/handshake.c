@@ -288,13 +288,14 @@ bool handshake_hear(struct handshake *h, instant now, const uint8_t *datagram, s
     uint8_t opened[HANDSHAKE_FRAGMENT];
     const uint8_t *bytes = datagram;
     size_t count;
-    if (h->phase == HANDSHAKE_OVER || handshake_decode(datagram, size, &d, &count) != VERDICT_OK ||
-        !is_ours(h, &d)) {
+    if (handshake_decode(datagram, size, &d, &count) != VERDICT_OK || !is_ours(h, &d)) {
         h->dropped++;
         return false;
     }
     bool is_second = (d.flags & HANDSHAKE_SECOND) != 0;
-    if (is_second && !open_bytes(h, datagram, count, &d, opened)) {
+    bool is_proven = is_second && open_bytes(h, datagram, count, &d, opened);
+    h->proven += is_proven;
+    if (h->phase == HANDSHAKE_OVER || is_proven != is_second) {
         h->dropped++;
         return false;
     }

@@ -119,6 +119,7 @@ struct handshake {
     instant refusal;  /* an unproven word that it is refused counts from then on; NEVER: none */
     instant doubted;  /* since then the other side may have forgotten it; NEVER: it has not */
     bool is_forgotten;
+    uint64_t proven;  /* datagrams that the other side has sealed, also once it is over */
     uint64_t dropped; /* datagrams that were none of this handshake, or forged */
 };
 
@@ -140,7 +141,7 @@ bool handshake_write(struct handshake *h, instant now, enum handshake_level leve
 /* The bytes of a level that came next, and are there without a gap; reading them takes them. */
 size_t handshake_read(struct handshake *h, enum handshake_level level, const uint8_t **bytes);
 
-/* Hears a handshake datagram. False if it was dropped: then nothing but a counter has changed. */
+/* Hears a handshake datagram. False if it was dropped: then only counters have changed. */
 bool handshake_hear(struct handshake *h, instant now, const uint8_t *datagram, size_t size);
 
 /* Writes the next datagram to be sent. Its bytes; 0 if there is none. */

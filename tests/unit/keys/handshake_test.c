@@ -488,6 +488,35 @@ TEST(handshake_hear__news_of_what_is_there)
     ck_assert_uint_eq(deliver(&client, &server, 0), 2); /* from 1024 on */
 }
 
+static void end_client(void)
+{
+    give_cookie();
+    use_keys();
+    write_bytes(&client, HANDSHAKE_LEVEL_SECOND, 36);
+    handshake_end(&client);
+}
+
+/* When it is over for the side that listens, what the other one has sealed still shows that it is
+ * there: no copy does, and nothing in the clear. */
+TEST(handshake_hear__once_it_is_over)
+{
+    end_client();
+    handshake_end(&server);
+    const struct handshake_datagram clear = {.tag = TAG, .nonce = NONCE};
+    handshake_encode(datagram, &clear);
+    ck_assert(!handshake_hear(&server, now, datagram, TRAILER_BYTES));
+    ck_assert_uint_eq(server.proven, 0);
+    size_t size = handshake_take(&client, now, datagram);
+    ck_assert(!handshake_hear(&server, now, datagram, size));
+    ck_assert_uint_eq(server.proven, 1);
+    ck_assert(!handshake_hear(&server, now, datagram, size));
+    ck_assert_uint_eq(server.proven, 1);
+    expire(&client);
+    ck_assert_uint_eq(deliver(&client, &server, 0), 0);
+    ck_assert_uint_eq(server.proven, 2);
+    ck_assert_uint_eq(server.dropped, 4);
+}
+
 /* ---- a listening side that has forgotten it ---- */
 
 /* A cookie of the other side's comes, so much later. Has that one forgotten the handshake? */
@@ -499,14 +528,6 @@ static bool doubt_after(duration later, uint64_t nonce)
     handshake_check(&client);
     ck_assert_int_eq(client.phase, HANDSHAKE_ENDS);
     return client.is_forgotten;
-}
-
-static void end_client(void)
-{
-    give_cookie();
-    use_keys();
-    write_bytes(&client, HANDSHAKE_LEVEL_SECOND, 36);
-    handshake_end(&client);
 }
 
 TEST(handshake_on_cookie__twice_means_forgotten)
