@@ -201,7 +201,17 @@ static void hear_early(struct pending *p, const struct caller *caller, const uin
     mutex_unlock(&p->mutex);
 }
 
-/* A caller that goes on with a handshake which is not known here, or no more, is told so. */
+/* Writes what is said at once to a caller that has no place: of a handshake that is not known here,
+ * or no more, or for which there is no room. False: nothing. */
+static bool answer_outsider(const struct cookie_jar *jar, uint64_t peer, bool has_cookie,
+                            const struct handshake_datagram *d, uint8_t answer[TRAILER_BYTES])
+{
+    if (has_cookie)
+        handshake_put_off(d, answer);
+    return has_cookie || handshake_disown(jar, peer, clock_now(), d, answer);
+}
+
+/* A caller without a place is told so. */
 static void hear_handshake(struct pending *p, const struct caller *caller,
                            const struct handshake_datagram *d, const uint8_t *datagram, size_t size)
 {
@@ -212,10 +222,10 @@ static void hear_handshake(struct pending *p, const struct caller *caller,
 
     mutex_lock(&p->mutex);
     struct pending_handshake *h = find(p, peer, d->nonce);
-    bool is_unproven = h == NULL && !has_cookie, is_open = !p->is_stopping;
-    if (is_unproven)
+    bool is_open = !p->is_stopping;
+    if (h == NULL && !has_cookie)
         p->counts.unproven++;
-    else if (h == NULL && !p->is_stopping)
+    else if (h == NULL && is_open)
         h = take_place(p, peer, host, d);
     if (h != NULL) {
         datagram_queue_add(&h->queue, datagram, size);
@@ -224,7 +234,7 @@ static void hear_handshake(struct pending *p, const struct caller *caller,
     mutex_unlock(&p->mutex);
     if (h != NULL)
         condition_signal(&p->has_work);
-    else if (is_unproven && is_open && handshake_disown(&jar, peer, clock_now(), d, answer))
+    else if (is_open && answer_outsider(&jar, peer, has_cookie, d, answer))
         p->rules.send(p->rules.context, caller, answer, sizeof(answer));
 }
 

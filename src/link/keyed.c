@@ -96,8 +96,9 @@ static void hear_handshake(struct zcrp_entity *e, instant now, const uint8_t *da
     bool has_ended = tls_handshake_hear(h, now, datagram, size);
 
     if (h->machine.phase != HANDSHAKE_ASKS)
-        sender_on_keys(e->machine.sender,
-                       h->verdict == TLS_DONE ? OUTCOME_NOT_ADMITTED : OUTCOME_KEYS);
+        sender_on_keys(e->machine.sender, h->verdict == TLS_DONE || h->machine.is_put_off
+                                              ? OUTCOME_NOT_ADMITTED
+                                              : OUTCOME_KEYS);
     if (h->machine.is_forgotten && e->keyed.anew == NEVER)
         e->keyed.anew = now;
     if (has_ended)

@@ -321,6 +321,32 @@ TEST(hear__a_handshake_that_is_not_known)
     assert_int_equal(told.count, 0);
 }
 
+/* A caller that finds no place is told so, in fewer bytes than a ClientHello has; whoever has no
+ * cookie is told nothing. */
+TEST(hear__no_place_is_told)
+{
+    struct handshake_datagram d;
+    size_t bytes;
+
+    open_with(false);
+    for (uint16_t i = 0; i < OF_HOST; i++)
+        hear("192.0.2.1", (uint16_t)(1000 + i), 1);
+    hear_with("192.0.2.1", 2000, 7, false, 0);
+    assert_int_equal(told.count, 0);
+    hear("192.0.2.1", 2000, 7);
+    assert_int_equal(told.count, 1);
+    assert_int_equal(told.datagram[0].size, TRAILER_BYTES);
+    assert_int_equal(handshake_decode(told.datagram[0].bytes, TRAILER_BYTES, &d, &bytes),
+                     VERDICT_OK);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(d.tag, TAG);
+    assert_int_equal(d.nonce, 7);
+    assert_int_equal(d.flags, HANDSHAKE_ANSWERS);
+    pending_end(r);
+    hear("192.0.2.1", 2001, 7);
+    assert_int_equal(told.count, 1);
+}
+
 TEST(hear__nobody_behind_the_last)
 {
     open_with(false);

@@ -101,6 +101,13 @@ bool handshake_refuse_hello(const uint8_t *hello, size_t size, uint8_t out[TRAIL
     return true;
 }
 
+void handshake_put_off(const struct handshake_datagram *d, uint8_t out[TRAILER_BYTES])
+{
+    const struct handshake_datagram answer = {
+        .tag = d->tag, .nonce = d->nonce, .flags = HANDSHAKE_ANSWERS};
+    handshake_encode(out, &answer);
+}
+
 /* ---- streams ---- */
 
 /* Bytes that are there without a gap. */
@@ -276,6 +283,7 @@ static void on_bytes(struct handshake *h, const struct handshake_datagram *d, co
     }
     bool is_news = note_have(h, d);
     is_news |= enter_bytes(&h->in[is_second], d->at, bytes, count);
+    h->is_put_off = h->is_connecting && count == 0 && there(&h->in[HANDSHAKE_LEVEL_FIRST]) == 0;
     if (!is_news)
         return;
     h->repeats = 0;

@@ -78,6 +78,10 @@ bool handshake_disown(const struct cookie_jar *jar, uint64_t peer, instant now,
 /* Writes what refuses the sender of a hello, which has no keys. False if it is no hello. */
 bool handshake_refuse_hello(const uint8_t *hello, size_t size, uint8_t out[TRAILER_BYTES]);
 
+/* Writes what puts off the sender of this first datagram: there is no room for its handshake now,
+ * and nothing is kept of it. It has no more bytes than the datagram. */
+void handshake_put_off(const struct handshake_datagram *d, uint8_t out[TRAILER_BYTES]);
+
 /* ---- one handshake ---- */
 
 enum handshake_level { HANDSHAKE_LEVEL_FIRST, HANDSHAKE_LEVEL_SECOND, HANDSHAKE_LEVELS };
@@ -119,6 +123,7 @@ struct handshake {
     instant refusal;  /* an unproven word that it is refused counts from then on; NEVER: none */
     instant doubted;  /* since then the other side may have forgotten it; NEVER: it has not */
     bool is_forgotten;
+    bool is_put_off;  /* connecting: the other side has answered, and has no room for it so far */
     uint64_t proven;  /* datagrams that the other side has sealed, also once it is over */
     uint64_t dropped; /* datagrams that were none of this handshake, or forged */
 };

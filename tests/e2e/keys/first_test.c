@@ -462,6 +462,29 @@ TEST(first__no_room, .needs = has_keys)
     ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
 }
 
+/* So has one for whose handshake there is no place, because others of its host wait for room. */
+TEST(first__no_room_for_many, .needs = has_keys)
+{
+    enum { MANY = 18 }; /* two more than there are places of one host */
+    const struct zcrp_options theirs = {.connect_ns = 2 * ENDS_SECOND};
+    struct house p = house_with((struct zcrp_options){.connections = 1}, some_keys(true));
+    struct both b = {.there = call(p.port, (struct zcrp_options){0}, some_keys(true))};
+    struct zcrp_connection *late[MANY];
+    struct zcrp_msg *out[MANY];
+
+    b.here = accept_one(&p);
+    for (int i = 0; i < MANY; i++) {
+        late[i] = call(p.port, theirs, some_keys(true));
+        out[i] = send_to(late[i], SMALL, 1);
+    }
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(end_of(out[i]), ZCRP_ERROR_NOT_ADMITTED);
+    for (int i = 0; i < MANY; i++)
+        (void)zcrp_connection_close(late[i]);
+    part(&b);
+    ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
+}
+
 /* The caller waits until it is admitted, as ever. */
 TEST(first__connect_waits, .needs = has_keys)
 {

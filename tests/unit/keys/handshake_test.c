@@ -488,6 +488,25 @@ TEST(handshake_hear__news_of_what_is_there)
     ck_assert_uint_eq(deliver(&client, &server, 0), 2); /* from 1024 on */
 }
 
+/* An answer without bytes says that there is no room, until there are some. */
+TEST(handshake_hear__that_it_is_put_off)
+{
+    const struct handshake_datagram d = {.tag = TAG, .nonce = NONCE};
+    give_cookie();
+    write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 100);
+    ck_assert(!client.is_put_off);
+    ck_assert(hear_from_server(d));
+    ck_assert(client.is_put_off);
+    ck_assert_int_eq(interval(), 100 * MILLISECOND); /* it asks on */
+    ck_assert_uint_eq(deliver(&client, &server, 0), 1);
+    ck_assert(!server.is_put_off);
+    write_bytes(&server, HANDSHAKE_LEVEL_FIRST, 100);
+    ck_assert_uint_eq(deliver(&server, &client, 0), 1);
+    ck_assert(!client.is_put_off);
+    ck_assert(hear_from_server(d));
+    ck_assert(!client.is_put_off);
+}
+
 static void end_client(void)
 {
     give_cookie();
