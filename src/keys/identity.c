@@ -95,13 +95,14 @@ static bool is_pinned(const struct zcrp_keys *keys, gnutls_session_t session)
 }
 
 /* Has the certificate that was shown a name of a host where such names belong? GnuTLS would take
- * the common name of one that has none. */
+ * the common name of one that has none, or (some versions) of which it has read none: it ends at a
+ * name that does not fit, whatever comes behind it. This one ends there, too. */
 static bool has_alternative_name(gnutls_session_t session)
 {
     unsigned int count = 0;
     const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
     gnutls_x509_crt_t certificate;
-    char name[1024];
+    char name[256]; /* as large as GnuTLS's */
     int type = 0;
 
     if (shown == NULL || count == 0 || gnutls_x509_crt_init(&certificate) < 0)
@@ -109,8 +110,7 @@ static bool has_alternative_name(gnutls_session_t session)
     if (gnutls_x509_crt_import(certificate, &shown[0], GNUTLS_X509_FMT_DER) < 0)
         type = GNUTLS_E_CERTIFICATE_ERROR;
     bool is_found = false;
-    for (unsigned int i = 0; !is_found && (type >= 0 || type == GNUTLS_E_SHORT_MEMORY_BUFFER);
-         i++) {
+    for (unsigned int i = 0; !is_found && type >= 0; i++) {
         size_t size = sizeof(name);
         type = gnutls_x509_crt_get_subject_alt_name(certificate, i, name, &size, NULL);
         is_found = type == GNUTLS_SAN_DNSNAME || type == GNUTLS_SAN_IPADDRESS;

@@ -353,6 +353,7 @@ static const struct {
     {PAPER(), PAPER(.has_common_name = true), TLS_FAILED, TLS_GOES_ON},
     {PAPER(), PAPER(.has_common_name = true, .has_mail = true), TLS_FAILED, TLS_GOES_ON},
     {PAPER(.has_common_name = true), PAPER(), TLS_DONE, TLS_FAILED},
+    {PAPER(), PAPER(.has_common_name = true, .has_long_name = true), TLS_FAILED, TLS_GOES_ON},
 };
 
 TEST(tls__what_certificates_are_for, .rows = ROWS(claims))
