@@ -115,15 +115,22 @@ static void gather_note(struct copying *c, const struct ring_note *note, uint32_
 
 /* ---- copying ---- */
 
-/* The sender is gone. Or it is there, and may not be read any more: then it is told. */
+/* The sender is gone. Or it is there, and cannot be read any more: then it has to take back what it
+ * has offered. This end cannot tell the two apart for certain (a process whose first thread has
+ * ended is not found, like one that has ended), so the page says it in any case. */
 static void lose(struct shm *n, bool is_forbidden)
 {
-    if (is_forbidden) {
+    if (is_forbidden)
         n->why = SHM_FORBIDDEN;
-        atomic_store(&n->page->why, n->why);
-        atomic_store(&n->page->consent, CONSENT_NO);
-    }
+    atomic_store(&n->page->why, SHM_FORBIDDEN);
+    atomic_store(&n->page->consent, CONSENT_NO);
     atomic_store(&n->state, SHM_AWAY);
+}
+
+/* Did the call fail for another reason than that its sender is gone? */
+static bool is_refused(ssize_t size)
+{
+    return size < 0 && errno != ESRCH && errno != EFAULT;
 }
 
 /* Copies from the sender that consented and nobody else. The bytes copied, fewer than asked for if
@@ -137,7 +144,7 @@ static ssize_t copy_far(struct shm *n, const struct copying *c)
     ssize_t size = process_vm_readv(n->peer.pid, p->here, p->count, p->there, p->count, 0);
     if (size >= (ssize_t)sizeof(c->nonce) && peer_process_is(&n->peer, c->nonce))
         return size;
-    lose(n, size < 0 && errno == EPERM);
+    lose(n, is_refused(size));
     return -1;
 }
 

@@ -11,7 +11,9 @@
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -49,6 +51,7 @@ struct restriction {
     bool (*when_open)(void); /* the entity is, and the peer is not */
     bool (*when_met)(void);  /* bytes went from memory to memory */
     bool stays_root;
+    bool has_two_threads; /* the first waits for `first_may_end` */
 };
 
 struct row {
@@ -60,6 +63,7 @@ struct row {
 
 static struct tale *tale; /* of each side */
 static int filled;        /* descriptors that were opened so that there are no more */
+static sem_t first_may_end;
 
 /* ---- restrictions ---- */
 
@@ -98,19 +102,35 @@ static bool lose_proc(void)
 }
 
 /* In all threads of this process and in those to come. */
-static bool forbid_process_vm(void)
+static bool filter_process_vm(unsigned error)
 {
     struct sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     const struct sock_fprog program = {sizeof(steps) / sizeof(steps[0]), steps};
 
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+}
+
+static bool forbid_process_vm(void)
+{
+    return filter_process_vm(EPERM);
+}
+
+static bool lack_process_vm(void)
+{
+    return filter_process_vm(ENOSYS);
+}
+
+/* The kernel finds a process's memory at its first thread only. */
+static bool end_first_thread(void)
+{
+    return sem_post(&first_may_end) == 0;
 }
 
 static bool hide_memory(void)
@@ -308,6 +328,45 @@ static bool live(const struct row *row, enum side side, const struct loopback *s
     return left == 0 || left == 1 || has_failed("descriptors are left");
 }
 
+struct life {
+    const struct row *row;
+    enum side side;
+    const struct loopback *sockets;
+};
+
+static void *live_to_the_end(void *life)
+{
+    const struct life *l = life;
+
+    _exit(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && live(l->row, l->side, l->sockets) ? 0 : 1);
+}
+
+/* The first thread ends alone, and what it has on its stack stays. */
+static void live_in_second_thread(struct life *l)
+{
+    pthread_t second;
+
+    if (sem_init(&first_may_end, 0, 0) != 0 ||
+        pthread_create(&second, NULL, live_to_the_end, l) != 0)
+        _exit(1);
+    while (sem_wait(&first_may_end) != 0)
+        ;
+    (void)syscall(SYS_exit, 0);
+}
+
+static pid_t start(const struct row *row, enum side side, const struct loopback *sockets)
+{
+    struct life l = {row, side, sockets};
+    pid_t child = fork();
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0 && row->end[side].has_two_threads)
+        live_in_second_thread(&l);
+    else if (child == 0)
+        (void)live_to_the_end(&l);
+    return child;
+}
+
 /* ---- both ---- */
 
 static void expect(const struct row *row)
@@ -320,12 +379,8 @@ static void expect(const struct row *row)
     tale = mmap(NULL, SIDES * sizeof(*tale), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
                 0);
     ck_assert_ptr_ne(tale, MAP_FAILED);
-    for (enum side s = SENDER; s < SIDES; s++) {
-        child[s] = fork();
-        ck_assert_int_ge(child[s], 0);
-        if (child[s] == 0)
-            _exit(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && live(row, s, &sockets) ? 0 : 1);
-    }
+    for (enum side s = SENDER; s < SIDES; s++)
+        child[s] = start(row, s, &sockets);
     for (enum side s = SENDER; s < SIDES; s++) {
         ck_assert_int_eq(waitpid(child[s], &status, 0), child[s]);
         ck_assert_msg(status == 0, "%s, side %d: status %#x", row->name, s, (unsigned)status);
@@ -356,6 +411,14 @@ static const struct row rows[] = {
      .end[RECEIVER].when_met = forbid_process_vm,
      .is_opened = true,
      .why = {ZCRP_MEMORY_FORBIDDEN, ZCRP_MEMORY_FORBIDDEN}},
+    {.name = "a receiver that has no such call later",
+     .end[RECEIVER].when_met = lack_process_vm,
+     .is_opened = true,
+     .why = {ZCRP_MEMORY_FORBIDDEN, ZCRP_MEMORY_FORBIDDEN}},
+    {.name = "a sender whose first thread ends",
+     .end[SENDER] = {.when_met = end_first_thread, .has_two_threads = true},
+     .is_opened = true,
+     .why = {ZCRP_MEMORY_FORBIDDEN, ZCRP_MEMORY_FINE}},
     {.name = "a sender under seccomp",
      .end[SENDER].as_user = forbid_process_vm,
      .is_opened = true,

@@ -213,9 +213,11 @@ TEST(shm_send__may_read_arena_only)
     assert_int_equal(shm_look(n.receiver), SHM_HERE);
 }
 
+/* Whatever the reason, a sender that is still there is told, and takes back what is not read. */
 TEST(shm_receive__may_not_read_any_more)
 {
-    static const int results[] = {-EPERM, -ESRCH, -EFAULT, 0, PEER_NONCE - 1};
+    static const int results[] = {-EPERM, -ENOSYS, -ESRCH, -EFAULT, 0, PEER_NONCE - 1};
+    struct released released;
     uint32_t sent;
 
     for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
@@ -228,6 +230,33 @@ TEST(shm_receive__may_not_read_any_more)
         assert_true(n.landing.is_spoilt);
         assert_int_equal(shm_look(n.receiver), SHM_AWAY);
         assert_int_equal(receive(), 0);
+        assert_int_equal(shm_look(n.sender), SHM_AWAY);
+        assert_int_equal(shm_why(n.sender), SHM_FORBIDDEN);
+        assert_true(shm_take_back(n.sender, SHM_ANY, &released));
+        assert_int_equal(released.message, MESSAGE);
+    }
+}
+
+/* A call that is not allowed is a reason. A sender that is not found may have ended. */
+TEST(shm_receive__why_it_may_not_read_any_more)
+{
+    static const struct {
+        int result;
+        enum shm_refusal why;
+    } row[] = {
+        {-EPERM, SHM_FORBIDDEN}, {-ENOSYS, SHM_FORBIDDEN}, {-EACCES, SHM_FORBIDDEN},
+        {-ESRCH, SHM_FINE},      {-EFAULT, SHM_FINE},      {PEER_NONCE - 1, SHM_FINE},
+    };
+    uint32_t sent;
+
+    for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+        readv_result = AS_IT_IS;
+        teardown();
+        setup();
+        assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
+        readv_result = row[i].result;
+        assert_int_equal(receive(), 0);
+        assert_int_equal(shm_why(n.receiver), row[i].why);
     }
 }
 
