@@ -170,7 +170,7 @@ uint32_t copy_notes(struct shm *n, const struct landing *l, const struct ring_no
     }
     ssize_t far = copy_far(n, &c);
     if (far < 0)
-        return 0;
+        far = (ssize_t)sizeof(c.nonce); /* what both map arrives, up to the first note elsewhere */
     ssize_t near = copy_pieces(&c.near);
     while (whole < gathered && c.far_bytes[whole] <= (size_t)far &&
            c.near_bytes[whole] <= (size_t)near)

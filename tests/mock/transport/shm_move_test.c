@@ -260,6 +260,23 @@ TEST(shm_receive__why_it_may_not_read_any_more)
     }
 }
 
+/* The first note lies in memory that both map, and arrives. The second does not. */
+TEST(shm_receive__what_both_map_of_a_lost_sender)
+{
+    uint32_t sent;
+
+    n.landing.cannot_fault = true;
+    assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
+    assert_int_equal(send_units(LARGE, &sent), CHANNEL_OK);
+    readv_result = -ESRCH;
+    shm_pair_plan(&n.landing, to, 2, UNITS, DATA);
+    assert_int_equal(shm_receive(n.receiver, &n.landing), 1);
+    assert_int_equal(n.landing.bytes[0], UNITS * (DATA + TRAILER_BYTES));
+    assert_memory_equal(to, from, (size_t)UNITS * DATA);
+    assert_true(n.landing.is_spoilt);
+    assert_int_equal(shm_look(n.receiver), SHM_AWAY);
+}
+
 /* Only units that were copied whole arrive. */
 TEST(shm_receive__some_of_it)
 {
