@@ -10,7 +10,7 @@ import warnings
 import pytest
 
 import zcrp
-from zcrp import _door
+from zcrp import _door, _zcrp
 from zcrp._buffers import writable
 from conftest import HOST, IMPATIENT, LONG, in_thread, meet, run_program
 
@@ -562,6 +562,36 @@ def test_signal_ends_a_close():
     other.close()
 
 
+class Struck:
+    """The library, with a signal that strikes as a close begins, once it has begun."""
+
+    def __init__(self):
+        self.left = 1
+
+    def door_close(self, door):
+        _zcrp.lib.door_close(door)
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+    def __getattr__(self, name):
+        return getattr(_zcrp.lib, name)
+
+
+def test_signal_as_a_close_begins(monkeypatch):
+    """It cancels what is left, as one that comes later."""
+    one, other = meet(zcrp.Options(linger=60))
+    sent = one.post_send(room := bytearray(10))
+    monkeypatch.setattr(_door, "lib", Struck())
+    with pytest.raises(KeyboardInterrupt):
+        one.close()
+    room.append(1)
+    with pytest.raises(zcrp.MessageCancelledError):
+        sent.wait(0)
+    other.close()
+    one.close()
+
+
 def test_close_that_a_signal_ends_leaves_nothing():
     """Nobody looks whether it is closed, but for what is opened next."""
     one, other = meet(zcrp.Options(linger=1))
@@ -714,3 +744,28 @@ def test_ctrl_c_at_the_end_is_quiet():
     """It ends the wait for what was sent."""
     text = "one.post_send(b'x')\natexit.register(signal.setitimer, signal.ITIMER_REAL, 0.3, 0.3)"
     assert interrupted_program(text, 1, status=0) == ""
+
+
+def test_ctrl_c_as_the_last_close_begins_is_quiet():
+    """What was posted is cancelled before Python gives its memory back."""
+    text = """
+room = bytearray(10)
+one.post_send(room)
+class Struck:
+    left = 1
+    def door_close(self, door):
+        zcrp._zcrp.lib.door_close(door)
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+    def __getattr__(self, name):
+        return getattr(zcrp._zcrp.lib, name)
+zcrp._door.lib = Struck()
+def look():
+    room.append(1)  # BufferError while it is in flight
+    print("it is free")
+atexit.unregister(zcrp._door._close_all)
+atexit.register(look)
+atexit.register(zcrp._door._close_all)
+"""
+    assert interrupted_program(text, 1, status=0) == "it is free\n"

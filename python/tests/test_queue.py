@@ -8,7 +8,7 @@ import pytest
 
 import zcrp
 from conftest import HOST, LONG, in_thread, meet, run_program
-from zcrp import Happened
+from zcrp import Happened, _door
 
 
 @pytest.fixture
@@ -245,6 +245,24 @@ def test_close_ends_takes(pair):
             call()
     with zcrp.Queue() as another:
         another.add(pair[0])
+
+
+def test_signal_as_a_close_leaves_its_queue(queue, monkeypatch):
+    """The connection is closed all the same."""
+    one, other = meet()
+    queue.add(one)
+    forget, left = queue.forget, [KeyboardInterrupt()]
+
+    def strike(handle):
+        if left:
+            raise left.pop()
+        forget(handle)
+
+    monkeypatch.setattr(queue, "forget", strike)
+    with pytest.raises(KeyboardInterrupt):
+        one.close()
+    assert one._handle.end_close(int(LONG * 1e9)) != _door.TIMEOUT and len(queue) == 0
+    other.close()
 
 
 def test_dropped(pair):

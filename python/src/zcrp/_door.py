@@ -296,15 +296,15 @@ class Handle:
     # ---- closing
 
     def begin_close(self) -> bool:
-        """Begins to close. False if that was done before."""
-        if self.was_closed:
-            return False
-        self.was_closed = True
+        """Begins to close. False if that was done before. If a signal's exception strikes amid it, the next call does
+        what is left; door_close does nothing the second time."""
+        is_first = not self.was_closed
         queue = self.queue
         if queue is not None:
             queue.forget(self)
+        self.was_closed = True
         lib.door_close(self.door)
-        return True
+        return is_first
 
     def end_close(self, limit: int) -> int:
         """Waits until it is closed: TIMEOUT if it is not. Else all messages have ended; OK if the peer confirmed."""
@@ -320,16 +320,17 @@ class Handle:
 
     def close(self) -> bool:
         """Closes, and waits for it. True if the peer has confirmed. A signal's exception cancels what is left."""
-        self.begin_close()
         try:
+            self.begin_close()
             return in_slices(self.end_close, -1) == OK
         except BaseException:
             self.leave()
             raise
 
     def leave(self) -> None:
-        """Nobody waits for the close any more: cancels all messages."""
+        """Nobody waits for the close any more, which may not have begun: begins it, and cancels all messages."""
         _left.add(self)
+        self.begin_close()
         self.take_all_back()
 
     def abandon(self) -> bool:
@@ -422,13 +423,14 @@ def _close_all() -> None:
     """At exit, what was sent still arrives, and nothing is received into memory that Python gives back. Ctrl-C ends
     that, and says nothing: it may be the second one, of somebody who has read a traceback already."""
     handles = list(_open)
-    for handle in handles:
-        handle.begin_close()
     try:
+        for handle in handles:
+            handle.begin_close()
         for handle in handles:
             in_slices(handle.end_close, -1)
     except KeyboardInterrupt:
         pass
     finally:
         for handle in handles:
+            handle.begin_close()
             handle.take_all_back()
