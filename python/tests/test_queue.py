@@ -7,8 +7,9 @@ import time
 import pytest
 
 import zcrp
+import zcrp.queue as queue_module
 from conftest import HOST, LONG, in_thread, meet, run_program
-from zcrp import Happened, _door
+from zcrp import Happened, _door, _zcrp
 
 
 @pytest.fixture
@@ -209,6 +210,27 @@ def test_time(queue):
     started = time.monotonic()
     assert queue.take(timeout=0.2) == []
     assert time.monotonic() - started >= 0.2
+
+
+def test_time_limit_while_others_end(queue, monkeypatch):
+    """Messages end that nobody asks for: the limit does not begin anew with each."""
+    limits = []
+
+    class Busy:
+        def door_queue_take(self, native, found, room, limit):
+            assert len(limits) < 100
+            limits.append(limit)
+            time.sleep(0.01)
+            found[0].member = 0
+            return 1
+
+        def __getattr__(self, name):
+            return getattr(_zcrp.lib, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(queue_module, "lib", Busy())
+        assert queue.take(timeout=0.05) == []
+    assert len(limits) <= 6 and limits == sorted(limits, reverse=True)
 
 
 def test_interrupt(queue):

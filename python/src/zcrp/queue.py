@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+import time
 import warnings
 from types import TracebackType
 from typing import Any, NamedTuple, Optional, Union
@@ -125,18 +126,19 @@ class Queue:
         closed. If a signal handler raises during the call, completions may be lost.
         """
         room = min(max(1, whole(most, "a number of completions")), _ROOM)
-        limit = _door.limit_ns(timeout)
+        limit, started = _door.limit_ns(timeout), time.monotonic_ns()
         found = ffi.new("struct door_completion[]", room)
         while True:
+            left = limit if limit < 0 else max(0, limit - (time.monotonic_ns() - started))
             try:
                 count = _door.in_slices(lambda slice_ns: lib.door_queue_take(self._native, found, room, slice_ns)
-                                        or TIMEOUT, limit)
+                                        or TIMEOUT, left)
             except KeyboardInterrupt as interrupt:
                 raise _door.brief(interrupt)
             if count == TIMEOUT:
                 return []
             completions = [told for i in range(_door.check(count)) if (told := self._told(found[i])) is not None]
-            if completions or limit == 0:
+            if completions or left == 0:
                 return completions
 
     def _told(self, found: Any) -> Optional[Completion]:
