@@ -383,6 +383,21 @@ async def test_abort(one, other):
 
 
 @awaited
+async def test_abort_during_a_close():
+    """It cancels what the close waits for."""
+    one, other = await meet(zcrp.Options(linger=60))
+    sent = one.send(room := bytearray(10))
+    closing = asyncio.ensure_future(one.close())
+    while not one._handle.was_closed:
+        await asyncio.sleep(0)
+    one.abort()
+    room.append(1)
+    with pytest.raises(zcrp.MessageCancelledError):
+        await sent
+    await asyncio.gather(closing, other.close())
+
+
+@awaited
 async def test_refused_and_time_limits():
     async with await zcrp.asyncio.listen(HOST) as listener:
         assert listener.statistics().connections == 0

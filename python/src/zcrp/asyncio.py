@@ -416,7 +416,8 @@ class Connection:
     def abort(self) -> None:
         """Cancels all messages in flight, and closes without waiting for the peer."""
         self._let_go()
-        self._handle.abandon()
+        if not self._handle.abandon():
+            self._handle.take_all_back()  # a close is under way
         self._end_asking()
         self._end_all()
         self._changes.ring()
