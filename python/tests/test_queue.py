@@ -290,10 +290,25 @@ def test_signal_as_a_close_leaves_its_queue(queue, monkeypatch):
 def test_dropped(pair):
     queue = zcrp.Queue()
     queue.add(pair[0])
-    del queue
     with pytest.warns(ResourceWarning, match="zcrp.Queue"):
-        pair[0]._handle.queue = None
+        del queue
         gc.collect()
+    with zcrp.Queue() as another:
+        another.add(pair[0])
+
+
+def test_dropped_with_its_connection():
+    """Nothing else holds a connection that only its queue knows. What was posted is cancelled."""
+    one, other = meet()
+    queue = zcrp.Queue()
+    queue.add(one)
+    one.post_receive(room := bytearray(9))
+    with pytest.warns(ResourceWarning) as warned:
+        del queue, one
+        gc.collect()
+    assert {str(warning.message)[:8] for warning in warned} == {"<zcrp.Qu", "<zcrp.Co"}
+    room.append(1)
+    other.close()
 
 
 def test_descriptor(queue, pair):

@@ -14,6 +14,7 @@ import atexit
 import collections
 import itertools
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Optional, cast
 
@@ -118,13 +119,25 @@ class Handle:
         self.posted: tuple[collections.deque[int], ...] = (collections.deque(), collections.deque())
         self.spare: list[Any] = []
         self.was_closed = False
-        #: The queue that it is in, its number there, and what that is to tell of, by id. Then no post is used again.
-        self.queue: Any = None
+        #: The queue that it is in, and its number there. Only the program holds a queue.
+        self.queue: Optional[weakref.ref[Any]] = None
         self.member = 0
-        self.told: Optional[dict[int, Any]] = None
         _open.add(self)
         for handle in list(_left):
             handle.end_close(0)
+
+    # ---- the queue
+
+    def in_queue(self) -> Any:
+        """The queue that it is in, or None."""
+        queue = self.queue
+        return None if queue is None else queue()
+
+    @property
+    def told(self) -> Optional[dict[int, Any]]:
+        """What its queue is to tell of, by id. None: it is in no queue. If it is, no post is used again."""
+        queue = self.in_queue()
+        return None if queue is None else queue._asked.get(self.member)
 
     # ---- posting
 
@@ -202,8 +215,9 @@ class Handle:
 
     def refuse(self, half: int, number: int, exports: Sequence[Export], code: int) -> NoReturn:
         """They could not be submitted."""
-        if self.told is not None:
-            self.told.pop(number, None)
+        told = self.told
+        if told is not None:
+            told.pop(number, None)
         self.release(half, number)
         let_go(exports)
         raise error_of(code)
@@ -299,7 +313,7 @@ class Handle:
         """Begins to close. False if that was done before. If a signal's exception strikes amid it, the next call does
         what is left; door_close does nothing the second time."""
         is_first = not self.was_closed
-        queue = self.queue
+        queue = self.in_queue()
         if queue is not None:
             queue.forget(self)
         self.was_closed = True

@@ -5,6 +5,7 @@ import enum
 import itertools
 import time
 import warnings
+import weakref
 from types import TracebackType
 from typing import Any, NamedTuple, Optional, Union
 
@@ -66,8 +67,8 @@ class Queue:
 
     A connection or listener stays yours when you add it, and you use it as without a queue. The queue reports messages
     and batches that you post (``post_send``, ``post_receive``, ...) after you have added their connection. It holds
-    them until it has reported them, and holds connections and listeners until you remove or close them. It does not
-    report calls that wait, such as ``send``.
+    them until it has reported them, and holds connections and listeners until you remove or close them. Nothing but
+    your program holds the queue itself. It does not report calls that wait, such as ``send``.
     """
 
     def __init__(self) -> None:
@@ -75,6 +76,8 @@ class Queue:
         _door.check(lib.door_queue_open(made))
         self._native = ffi.gc(made[0], lib.door_queue_free)
         self._members: dict[int, tuple[Union[Connection, Listener], Any]] = {}
+        #: What is to be told of, by member and id.
+        self._asked: dict[int, dict[int, Union[Message, Batch]]] = {}
         self._numbers = itertools.count(1)
         self._was_closed = False
 
@@ -87,10 +90,10 @@ class Queue:
         """
         _check_source(source)
         handle, number = source._handle, next(self._numbers)
-        if handle.queue is not None:
+        if handle.in_queue() is not None:
             raise ArgumentError(f"{source!r} is in a queue already")
-        handle.queue, handle.member, handle.told = self, number, {}
-        self._members[number] = (source, context)
+        self._members[number], self._asked[number] = (source, context), {}
+        handle.member, handle.queue = number, weakref.ref(self)
         code = lib.door_queue_add(self._native, handle.door, number)
         if code != OK:
             self.forget(handle)
@@ -100,7 +103,7 @@ class Queue:
         """Removes a connection or listener. The queue drops what you have not taken. Closing removes it, too."""
         _check_source(source)
         handle = source._handle
-        if handle.queue is not self:
+        if handle.in_queue() is not self:
             raise ArgumentError(f"{source!r} is not in this queue")
         code = lib.door_queue_remove(self._native, handle.door)
         if code == ForkedError.code:
@@ -109,9 +112,10 @@ class Queue:
 
     def forget(self, handle: _door.Handle) -> None:
         """Forgets what has left the queue, or is about to leave. For this package's own use."""
-        if handle.queue is self:
+        if handle.in_queue() is self:
             self._members.pop(handle.member, None)
-            handle.queue = handle.told = None
+            self._asked.pop(handle.member, None)
+            handle.queue = None
 
     # ---- taking
 
@@ -150,7 +154,7 @@ class Queue:
         if what is not Happened.MESSAGE_ENDED or found.is_first:
             error = (error_of_receive if found.is_first else error_of)(found.code) if found.code != OK else None
             return Completion(what, source, context, None, error)
-        told = source._handle.told
+        told = self._asked.get(found.member)
         message = told.get(found.post) if told is not None else None
         if told is None or message is None or not message.done:
             return None
