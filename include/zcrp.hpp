@@ -15,8 +15,9 @@
  * scope is cancelled first, so its memory is the caller's again. Its destructor may take 100 ms
  * then.
  *
- * Errors. A call that fails throws zcrp::error, with the code and the text of zcrp_explain; one
- * that receives throws zcrp::end_of_stream where the peer has closed in order. Calls with a time
+ * Errors. A call that fails throws zcrp::error, with the code and the text of zcrp_explain. Where
+ * the peer has closed in order, connection::receive and entity::expect throw zcrp::end_of_stream; a
+ * wait for a message throws zcrp::error with that code (ZCRP_ERROR_PEER_CLOSED). Calls with a time
  * limit say by their value that it has passed; they do not throw for that. Destructors throw
  * nothing: call close() to learn how it went.
  *
@@ -61,7 +62,7 @@ class error : public std::runtime_error
     int code_;
 };
 
-/* The peer has closed, and all that it sent was received. What receives throws it. */
+/* The peer has closed, and all that it sent was received. */
 class end_of_stream : public error
 {
   public:
@@ -411,7 +412,8 @@ class entity
     }
 
     /* Of a receiver: the size of the next message for which nothing is posted; none: the time
-     * passed. The peer may lie. */
+     * passed. The peer may lie. Throws end_of_stream if the peer has closed, and all that it sent
+     * was received. */
     std::optional<std::size_t> expect(duration limit = for_ever)
     {
         nlong size = 0;
@@ -419,6 +421,8 @@ class entity
 
         if (code == ZCRP_ERROR_TIMEOUT)
             return std::nullopt;
+        if (code == ZCRP_ERROR_PEER_CLOSED)
+            throw end_of_stream();
         detail::check(code);
         return static_cast<std::size_t>(size);
     }
@@ -600,7 +604,10 @@ class connection
             throw error(ZCRP_ERROR_TOO_LARGE);
         message m(static_cast<std::size_t>(size));
         receiver().submit(m);
-        (void)m.wait();
+        code = zcrp_wait_for(m.get(), -1);
+        if (code == ZCRP_ERROR_PEER_CLOSED)
+            return std::nullopt; /* it has cancelled what it had announced */
+        detail::check(code);
         return m;
     }
 

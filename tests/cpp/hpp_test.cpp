@@ -23,6 +23,19 @@ static int checks, failures;
         }                                                                                          \
     } while (0)
 
+/* Does the call throw that the peer has closed in order? */
+template <typename F> static bool is_at_end(F call)
+{
+    try {
+        call();
+    } catch (const zcrp::end_of_stream &) {
+        return true;
+    } catch (const zcrp::error &) {
+        return false;
+    }
+    return false;
+}
+
 /* What the call throws; 0: nothing. */
 template <typename F> static int code_of(F call)
 {
@@ -196,6 +209,9 @@ static void asks_for_the_size()
     std::vector<char> in(*size);
     CHECK(p.here.receive(in) == out.size());
     sender.join();
+    p.there.close();
+    CHECK(is_at_end([&] { (void)p.here.receiver().expect(); }));
+    CHECK(is_at_end([&] { (void)p.here.receive(in); }));
 }
 
 static void receives_any_size()
