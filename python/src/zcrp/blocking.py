@@ -248,6 +248,10 @@ class Connection:
     def receive(self, timeout: Optional[float] = None, limit: Optional[int] = None) -> bytearray:
         """Waits for the next message, of any size. It asks the peer for the size first, which costs a round trip.
 
+        If the time limit passes before the size has come, no message is lost: the next call gets it. If the limit passes
+        later, the message is cancelled, and fails at the peer, too. A limit of 0 leaves the message itself no time: give
+        a longer one, or post a buffer.
+
         A message of more than ``limit`` bytes stays with the peer: :class:`TooLargeError`. Give a limit if you do not
         trust the peer. :class:`EndOfStreamError`: the peer has closed, and there is no next message.
         """

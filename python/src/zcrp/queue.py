@@ -33,7 +33,8 @@ class Happened(enum.Enum):
     CONNECTION_ENDED = lib.ZCRP_CONNECTION_ENDED
     """The connection has ended, for the reason ``error``. Close it. The queue reports this once."""
     OFFER_CAME = lib.ZCRP_OFFER_CAME
-    """The peer has announced the size of a message, so :meth:`zcrp.Connection.receive` need not wait for it."""
+    """The peer has announced the size of a message, so :meth:`zcrp.Connection.receive` need not wait for it.
+    It still waits for the message itself."""
 
 
 class Completion(NamedTuple):
