@@ -737,6 +737,24 @@ async def test_a_table_of_another_size_than_was_announced(change):
     await peer.close()
 
 
+def test_frames_that_fail_together(monkeypatch, caplog):
+    """The first one ends the read, and nobody awaits the others."""
+    monkeypatch.setattr(zcrp.dask, "AHEAD", 1)
+
+    @awaited
+    async def run():
+        peer, comm = await asked_by_a_stranger()
+        reading = asyncio.ensure_future(comm.read())
+        await peer.send(zcrp.dask.pack(frames_of([1 << 20] * 2))[0])
+        await peer.close()
+        with pytest.raises(CommClosedError):
+            await reading
+
+    run()
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+
+
 HUNGRY = """
     import asyncio, os, struct, sys
     if "without numpy" in sys.argv:

@@ -249,7 +249,7 @@ class ZcrpComm(Comm):  # type: ignore[misc]
         for at in range(0, len(sizes), AHEAD):
             some = sizes[at:at + AHEAD]
             rooms += [_room_for(size) for size in some]
-            posted.append((self._connection.receive_batch(rooms[at:]), some))
+            posted.append((self._watch(self._connection.receive_batch(rooms[at:])), some))
             if len(posted) > 1:
                 before, announced = posted.pop(0)
                 _check_sizes(await before, announced)
