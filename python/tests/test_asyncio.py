@@ -444,6 +444,30 @@ async def test_a_connect_that_is_cancelled_while_the_resolver_works():
 
 
 @awaited
+async def test_time_limit_of_a_connect_while_the_resolver_works():
+    """What its thread opens behind the limit is closed."""
+    opened, is_over, connect = [], threading.Event(), _door.connect
+
+    def late(*arguments):
+        is_over.wait(LONG)
+        opened.append(connect(*arguments))
+        return opened[0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        async with await zcrp.asyncio.listen(HOST) as listener:
+            patch.setattr(_door, "connect", late)
+            with pytest.raises(zcrp.CallTimeoutError):
+                await zcrp.asyncio.connect(HOST, listener.port, timeout=0.1)
+            assert not opened
+            is_over.set()
+            for _ in range(int(1000 * LONG)):
+                if opened and opened[0].was_closed:
+                    break
+                await asyncio.sleep(0.001)
+            assert opened[0].was_closed
+
+
+@awaited
 async def test_a_cancelled_connect_keeps_its_keys():
     """They are the library's to read as long as the thread that resolves the name works."""
     try:

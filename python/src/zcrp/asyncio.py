@@ -549,6 +549,29 @@ def _abandon(opening: asyncio.Future[Handle]) -> None:
         opening.result().abandon()
 
 
+async def _opened(opening: asyncio.Future[Handle], limit: Optional[float]) -> Connection:
+    """The connection that a thread opens, once it is up. asyncio.TimeoutError: that takes longer than the limit."""
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    try:
+        handle = await asyncio.wait_for(asyncio.shield(opening), limit)
+    except BaseException:
+        opening.add_done_callback(_abandon)
+        raise
+    try:
+        connection = Connection(handle)
+    except BaseException:
+        handle.abandon()
+        raise
+    try:
+        left = None if limit is None else max(0, limit - (loop.time() - started))
+        await asyncio.wait_for(connection._connected(), left)
+    except BaseException:
+        connection.abort()
+        raise
+    return connection
+
+
 async def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
                   timeout: Optional[float] = None) -> Connection:
     """Connects to a listener, and waits until that has admitted this caller: its program may accept later.
@@ -563,20 +586,8 @@ async def connect(host: str, port: Union[int, str], options: Optional[Options] =
     native_options = native_to_connect(options, timeout)
     opening = loop.run_in_executor(None, _door.connect, host, port, native_options)  # the resolver may take seconds
     try:
-        handle = await asyncio.shield(opening)
-    except asyncio.CancelledError:
-        opening.add_done_callback(_abandon)
-        raise
-    try:
-        connection = Connection(handle)
-    except BaseException:
-        handle.abandon()
-        raise
-    try:
-        await asyncio.wait_for(connection._connected(), limit)
-    except BaseException as error:
-        connection.abort()
-        if isinstance(error, asyncio.TimeoutError) and not isinstance(error, Error):
-            raise error_of(TIMEOUT) from None
-        raise
-    return connection
+        return await _opened(opening, limit)
+    except asyncio.TimeoutError as error:
+        if isinstance(error, Error):
+            raise
+        raise error_of(TIMEOUT) from None
