@@ -89,11 +89,11 @@ static bool is_known(const struct pending_handshake *h)
     return h->again != NEVER;
 }
 
-/* May a new caller have this place? */
+/* May a new caller have this place? Who waits for room may have spoken, and not be heard yet. */
 static bool gives_way(const struct pending_handshake *h, instant now)
 {
     if (is_known(h))
-        return now - h->heard >= ROOM_PATIENCE;
+        return h->queue.count == 0 && now - h->heard >= ROOM_PATIENCE;
     return has_failed(h) || now - h->came >= HANDSHAKE_PATIENCE;
 }
 
@@ -397,7 +397,7 @@ static void serve(struct pending *p, struct pending_handshake *h, instant now)
     const struct caller caller = h->caller;
     struct datagram_queue came;
 
-    if (ends_at(p, h) <= now) {
+    if (ends_at(p, h) <= now && (h->queue.count == 0 || !is_known(h))) {
         free_place(h);
         return;
     }
@@ -422,7 +422,7 @@ static void serve(struct pending *p, struct pending_handshake *h, instant now)
         h->again = clock_now() + PENDING_PAUSE;
     else
         p->counts.refused += has_ended;
-    if (is_over)
+    if (is_over || ends_at(p, h) <= now)
         free_place(h);
 }
 

@@ -46,10 +46,11 @@ void __wrap_thread_join(struct thread *t)
 /* ---- what is sent, and who is through ---- */
 
 static struct mutex mutex;
-static struct datagram_queue told;   /* (m) */
-static uint64_t told_bytes;          /* (m) */
-static struct datagram_queue early;  /* what came before there was a connection */
-static _Atomic int successes, lacks; /* of room, before there is some */
+static struct datagram_queue told;     /* (m) */
+static uint64_t told_bytes;            /* (m) */
+static struct datagram_queue early;    /* what came before there was a connection */
+static _Atomic int successes, lacks;   /* of room, before there is some */
+static _Atomic bool is_slow, is_stuck; /* it looks for room as long as that */
 static _Atomic int let_in[OF_HOST], turned_away[OF_HOST]; /* by the port: 1000 and up */
 
 static void send_answer(void *context, const struct caller *caller, const uint8_t *datagram,
@@ -93,6 +94,8 @@ static bool on_success(void *context, const struct caller *caller,
 
     (void)context;
     session_keys_destroy(session_keys);
+    for (; is_slow; usleep(1000))
+        is_stuck = true;
     if (atomic_fetch_sub(&lacks, 1) > 0) {
         atomic_fetch_add(&turned_away[port - 1000], 1);
         return false;
@@ -136,6 +139,7 @@ static void setup(void)
     later = 0;
     limit = 5 * SECOND;
     successes = lacks = 0;
+    is_slow = is_stuck = false;
     for (int i = 0; i < OF_HOST; i++)
         let_in[i] = turned_away[i] = 0;
     r = NULL;
@@ -508,6 +512,7 @@ TEST(on_success__not_for_who_looks_like_the_caller)
     struct tls_handshake *gone = wait_from(1000);
     later += 2 * HANDSHAKE_PATIENCE;
     tls_handshake_destroy(wait_from(1001)); /* the thread knows the time */
+    usleep(100000);                         /* and has read all of it */
     lacks = 0;
     hear_with("192.0.2.1", 1000, 1, false, 0);
     hear_with("192.0.2.1", 1000, 1, false, 100);
@@ -543,6 +548,32 @@ TEST(hear__who_waits_for_room_and_is_gone_gives_way)
     assert_false(is_here("192.0.2.1", 1001, 2));
     for (uint16_t i = 2; i < OF_HOST; i++)
         assert_true(is_here("192.0.2.1", (uint16_t)(1000 + i), 1U + i));
+    for (uint16_t i = 0; i < OF_HOST; i++)
+        tls_handshake_destroy(h[i]);
+}
+
+/* The thread is busy for long, as with the user's key lookup: who has spoken meanwhile is heard
+ * before anybody gets its place. */
+TEST(hear__who_waits_for_room_and_was_not_heard_yet)
+{
+    struct tls_handshake *h[OF_HOST];
+
+    lacks = 1000000;
+    limit = 3600 * SECOND;
+    open_with(true);
+    for (uint16_t i = 0; i < OF_HOST; i++)
+        h[i] = wait_from((uint16_t)(1000 + i));
+    is_slow = true;
+    while (!is_stuck)
+        talk_from(h[0], 1000);
+    later += 4 * SECOND;
+    for (uint16_t i = 0; i < OF_HOST; i++)
+        hear_with("192.0.2.1", (uint16_t)(1000 + i), 1U + i, false, 0);
+    hear("192.0.2.1", 2000, 99);
+    assert_int_equal(dropped(), 1);
+    for (uint16_t i = 0; i < OF_HOST; i++)
+        assert_true(is_here("192.0.2.1", (uint16_t)(1000 + i), 1U + i));
+    is_slow = false;
     for (uint16_t i = 0; i < OF_HOST; i++)
         tls_handshake_destroy(h[i]);
 }
