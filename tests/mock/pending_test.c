@@ -149,6 +149,7 @@ static void setup(void)
 
 static void teardown(void)
 {
+    is_slow = false;
     pending_close(r, false);
     zcrp_keys_free(keys);
     mutex_fini(&mutex);
