@@ -28,6 +28,9 @@ TEST(options_complete__defaults)
     ck_assert_uint_eq(o.send_buffer, 4 << 20);
     ck_assert_uint_eq(o.receive_buffer, 4 << 20);
     ck_assert_int_eq(o.spin_ns, 50000);
+    ck_assert_int_eq(o.congestion, ZCRP_CONGESTION_BBR);
+    ck_assert_uint_eq(o.connections, 1024);
+    ck_assert_uint_eq(o.backlog, 128);
     ck_assert_int_eq(o.channel, ZCRP_CHANNEL_AUTO);
     ck_assert_uint_eq(o.aal5.vci, 32);
     ck_assert_uint_eq(o.aal5.vci_control, 0); /* the channel's */
@@ -209,6 +212,31 @@ TEST(options_refuse_aal5__says_which, .rows = ROWS(refused))
     ck_assert(!aal5_is_possible(&channel.aal5));
     ck_assert_int_eq(options_refuse_aal5(&o, refused[_i].is_half), ZCRP_ERROR_ARGUMENT);
     ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT), refused[_i].reason);
+}
+
+/* A sender sends units, and a receiver receives them: what is for units is asked for where they
+ * cross, unless a flag forbids it. */
+TEST(options_of_channel__where_units_cross)
+{
+    const struct zcrp_options given = {.send_buffer = 7000, .receive_buffer = 9000},
+                              plain = {.flags = ZCRP_NO_SEGMENT | ZCRP_NO_GRO | ZCRP_NO_ECN};
+    struct zcrp_options o;
+
+    ck_assert_int_eq(complete(&o, &given), ZCRP_OK);
+    struct channel_options c = options_of_channel(&o, true, false, -1);
+    ck_assert_uint_eq(c.send_bytes, 7000);
+    ck_assert_uint_eq(c.receive_bytes, 0);
+    ck_assert(c.use_gso && c.sends_ecn && !c.use_gro && !c.reads_ecn);
+    c = options_of_channel(&o, false, false, -1);
+    ck_assert_uint_eq(c.send_bytes, 0);
+    ck_assert_uint_eq(c.receive_bytes, 9000);
+    ck_assert(!c.use_gso && !c.sends_ecn && c.use_gro && c.reads_ecn);
+
+    ck_assert_int_eq(complete(&o, &plain), ZCRP_OK);
+    for (int is_sender = 0; is_sender < 2; is_sender++) {
+        c = options_of_channel(&o, is_sender, false, -1);
+        ck_assert(!c.use_gso && !c.sends_ecn && !c.use_gro && !c.reads_ecn);
+    }
 }
 
 static void expect_circuits(const struct channel_aal5 *a, uint32_t out, uint32_t in, uint32_t also)
