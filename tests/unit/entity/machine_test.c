@@ -141,6 +141,21 @@ TEST(machine__transit)
     ck_assert_uint_eq(config_of_sender(NULL).transit_units, 1 << 16);
 }
 
+/* ---- another address ---- */
+
+/* A sender begins with what the new path takes. */
+TEST(machine_on_moved__sender)
+{
+    struct machine m = {.stays = true};
+
+    ck_assert(machine_init(&m, MACHINE_SENDER, &options, &channel));
+    ck_assert_uint_eq(sender_gauges(m.sender).unit, 1472);
+    channel.path_bytes = 1216;
+    machine_on_moved(&m, 1, &options, &channel);
+    ck_assert_uint_eq(sender_gauges(m.sender).unit, 1216);
+    machine_fini(&m);
+}
+
 /* ---- what only one of them knows ---- */
 
 TEST(machine__of_the_other_role)
@@ -301,10 +316,11 @@ TEST(machine_on_burst_fault__no_culprit)
 
     begin_faults(MACHINE_SENDER);
     plan_burst((struct iovec){f.bytes[1], BYTES}, (struct iovec){f.bytes[2], BYTES});
-    for (int i = 1; i < IN_A_ROW; i++)
-        machine_on_burst_fault(&f.machine, &f.burst);
-    machine_on_burst_read(&f.machine, &control); /* which says nothing of the messages' memory */
-    machine_on_burst_fault(&f.machine, &control);
+    machine_on_burst_fault(&f.machine, &f.burst);
+    for (int i = 0; i < IN_A_ROW; i++)
+        machine_on_burst_fault(&f.machine, &control); /* which has no messages */
+    machine_on_burst_fault(&f.machine, &f.burst);
+    machine_on_burst_read(&f.machine, &control);
     ck_assert_uint_eq(failed(), 0);
     machine_on_burst_read(&f.machine, &f.burst);
     for (int i = 1; i < IN_A_ROW; i++)
