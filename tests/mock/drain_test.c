@@ -10,7 +10,7 @@
 /* wrap: sender_is_decided sender_whole sender_put_whole sender_pin_whole sender_let_go */
 /* wrap: sender_is_whole sender_whole_came_back keyed_take keyed_has_datagram peer_move_take */
 /* wrap: peer_move_has_burst own_move_on_homeless ways_reap ways_take_back ways_fetch */
-/* wrap: ways_say_awaited channel_leave_ecn */
+/* wrap: ways_say_awaited channel_mark */
 #include "link/peer_move.h"
 #include "link/tx.h"
 
@@ -254,10 +254,10 @@ bool __wrap_sender_wants_ecn(const struct sender *s)
     return !at.has_no_ecn;
 }
 
-void __wrap_channel_leave_ecn(struct channel *c)
+void __wrap_channel_mark(struct channel *c, bool may)
 {
     (void)c;
-    seen.no_ecn++;
+    seen.no_ecn += !may;
 }
 
 void __wrap_sender_on_uncut(struct sender *s)
