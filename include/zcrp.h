@@ -310,10 +310,10 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_pin(struct zcrp_keys *keys, const char *
 
 /* A certificate of this side's own and its secret key (files in PEM), the authorities that it
  * trusts, and the name that a peer's certificate must have (NULL: any name that these authorities
- * have certified). Both sides show one. The name has to be one of the alternative names;
- * the common name does not count. If a certificate says what it is for (extended key usage), the
- * listener's has to say server authentication, and the caller's client authentication. Keys are of
- * the kinds of zcrp_keys_raw. */
+ * have certified). Both sides show one. The name has to be one of the alternative names, none of
+ * which may have 256 bytes or more in front of it; the common name does not count. If a certificate
+ * says what it is for (extended key usage), the listener's has to say server authentication, and
+ * the caller's client authentication. Keys are of the kinds of zcrp_keys_raw. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_certificate(struct zcrp_keys **keys,
                                                     const char *certificate_file,
                                                     const char *key_file,

@@ -202,10 +202,12 @@ static void hear_early(struct pending *p, const struct caller *caller, const uin
 }
 
 /* Writes what is said at once to a caller that has no place: of a handshake that is not known here,
- * or no more, or for which there is no room. False: nothing. */
+ * or no more, or for which there is no room. False: nothing, as to a refusal. */
 static bool answer_outsider(const struct cookie_jar *jar, uint64_t peer, bool has_cookie,
                             const struct handshake_datagram *d, uint8_t answer[TRAILER_BYTES])
 {
+    if ((d->flags & HANDSHAKE_REFUSES) != 0)
+        return false;
     if (has_cookie)
         handshake_put_off(d, answer);
     return has_cookie || handshake_disown(jar, peer, clock_now(), d, answer);

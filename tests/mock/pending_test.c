@@ -352,6 +352,27 @@ TEST(hear__no_place_is_told)
     assert_int_equal(told.count, 1);
 }
 
+/* A caller answers what is no refusal with one: both would go on for ever. */
+TEST(hear__no_place_for_a_refusal)
+{
+    const struct cookie_jar jar = keyed_hash_jar();
+    const struct caller caller = caller_at("192.0.2.1", 2000);
+    const struct cookie_owner owner = {
+        .peer = address_number(&caller.from), .nonce = 7, .pairing = {.tag = TAG}};
+    const struct handshake_datagram refusal = {.tag = TAG,
+                                               .nonce = 7,
+                                               .flags = HANDSHAKE_REFUSES,
+                                               .cookie = cookie_make(&jar, &owner, clock_now())};
+    uint8_t datagram[TRAILER_BYTES];
+
+    open_with(false);
+    for (uint16_t i = 0; i < OF_HOST; i++)
+        hear("192.0.2.1", (uint16_t)(1000 + i), 1);
+    handshake_encode(datagram, &refusal);
+    pending_hear(r, &caller, datagram, sizeof(datagram));
+    assert_int_equal(told.count, 0);
+}
+
 TEST(hear__nobody_behind_the_last)
 {
     open_with(false);

@@ -57,7 +57,7 @@ static int discovery(int fd)
 /* Two descriptors of one socket are a channel that goes both ways. */
 TEST(channels_open__one_socket_or_two)
 {
-    struct channels c;
+    struct channels c = {0};
     int again = dup(sockets[0]);
 
     ck_assert_int_eq(open_on(&c, true, sockets[0], sockets[0]), ZCRP_OK);
@@ -78,7 +78,7 @@ TEST(channels_open__one_socket_or_two)
 /* What cannot be opened leaves nothing. */
 TEST(channels_open__refused)
 {
-    struct channels c, other;
+    struct channels c = {0}, other = {0};
     int unconnected = loopback_bind();
 
     ck_assert_int_eq(open_on(&c, true, -1, sockets[0]), ZCRP_ERROR_DESCRIPTOR);
@@ -103,7 +103,7 @@ TEST(channels_open__refused)
 TEST(channels_close__gives_back_path_discovery)
 {
     static const int values[] = {IP_PMTUDISC_DONT, IP_PMTUDISC_DO, IP_PMTUDISC_WANT};
-    struct channels sender, receiver;
+    struct channels sender = {0}, receiver = {0};
 
     for (int sender_first = 0; sender_first < 2; sender_first++) {
         for (int i = 0; i < 3; i++)
@@ -122,7 +122,7 @@ TEST(channels_close__gives_back_path_discovery)
 /* A child closes its copies alone, and of a connection, which has the descriptor, none. */
 TEST(channels_abandon__closes_copies)
 {
-    struct channels c;
+    struct channels c = {0};
 
     ck_assert_int_eq(open_on(&c, true, sockets[0], sockets[2]), ZCRP_OK);
     channels_abandon(&c);
@@ -146,7 +146,7 @@ static void show(void *context, const struct zcrp_crossing *crossing)
 /* It is shown the user's descriptor, of which the library has a copy. */
 TEST(channels_open__tap_knows_the_users_descriptor)
 {
-    struct channels c;
+    struct channels c = {0};
 
     options.tap = show;
     options.tap_context = &tapped;
