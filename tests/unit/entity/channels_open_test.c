@@ -126,9 +126,11 @@ TEST(channels_abandon__closes_copies)
 
     ck_assert_int_eq(open_on(&c, true, sockets[0], sockets[2]), ZCRP_OK);
     channels_abandon(&c);
+    channels_after_fork();
     ck_assert_int_eq(own_descriptors(), before);
     ck_assert_int_eq(channels_open_half(&c, true, sockets[1], &options), ZCRP_OK);
     channels_abandon(&c);
+    channels_after_fork();
     ck_assert(is_open(sockets[1]));
     ck_assert_int_eq(own_descriptors(), before);
 }
