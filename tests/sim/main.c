@@ -112,6 +112,8 @@ static int run_tables(const struct options *options)
 {
     int passed = 0;
     int failed = 0;
+    uint32_t runs = 0;
+    double hours = 0; /* of virtual time */
     struct progress *progress =
         mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (size_t t = 0; t < TABLES; t++) {
@@ -122,10 +124,13 @@ static int run_tables(const struct options *options)
                 passed++;
             else
                 failed++;
+            runs += progress->figures.runs;
+            hours += (double)progress->figures.time / (3600.0 * (double)SECOND);
         }
     }
     munmap(progress, sizeof(*progress));
-    printf("%d passed, %d failed\n", passed, failed);
+    printf("%d passed, %d failed; %" PRIu32 " runs, %.1f hours of virtual time\n", passed, failed,
+           runs, hours);
     return failed == 0 && passed > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
