@@ -140,8 +140,12 @@ static int check(const struct options *options, const char *word)
         return complain("a standing far end has no forwards of its own");
     if (!serves && (options->allowed.count > 0 || options->listened.count > 0))
         return complain("--allow and --allow-listen are for --serve");
-    if (options->keys != NULL && options->port != 0)
-        return complain("--port is for a far end that a remote shell starts");
+    if (options->keys != NULL &&
+        (options->rsh != NULL || options->far_program != NULL || options->port != 0))
+        return complain(
+            "--rsh, --far-program and --port are for a far end that a remote shell starts");
+    if (serves && options->address != NULL)
+        return complain("--address is for the near end");
     if (is_stdio && (options->forward_count > 0 || options->keys == NULL))
         return complain("--stdio needs --keys, and has no forwards");
     if (options->is_far && (word != NULL || options->forward_count > 0 || serves))
@@ -158,13 +162,11 @@ static int check(const struct options *options, const char *word)
 int main(int argc, char **argv)
 {
     static struct options options = {
-        .far_program = "zcrp-tunnel",
         .streams = {.window = 3 << 20, .memory = 256 << 20, .silence_ns = 30000000000},
         .warm = 8,
     };
     const char *word;
 
-    options.rsh = remote_shell();
     int status = read_options(&options, argc, argv, &word);
     if (status != 0)
         return arguments_status(status);

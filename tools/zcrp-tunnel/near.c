@@ -289,8 +289,9 @@ static int start_far(void)
     zcrp_keys_free(near.zcrp.keys);
     near.zcrp.keys = NULL;
     meeting_make(&meeting, (uint16_t)near.options->port);
-    int status = remote_start(&near.remote, near.options->rsh, near.login,
-                              near.options->far_program, arguments);
+    const char *rsh = near.options->rsh, *far_program = near.options->far_program;
+    int status = remote_start(&near.remote, rsh != NULL ? rsh : remote_shell(), near.login,
+                              far_program != NULL ? far_program : tunnel_program.name, arguments);
     if (loop_has_ended()) /* by a signal meanwhile: ssh may take long to answer */
         status = -1;
     if (status == 0)

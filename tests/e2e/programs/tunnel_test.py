@@ -316,7 +316,11 @@ def command_line(place):
             ("is not HOST:PORT, where either may be *", ["--allow", "here"]),
             ("--serve needs --keys", ["--serve", "127.0.0.1"]),
             ("--allow and --allow-listen are for --serve", ["host", "--allow", "a:1"]),
-            ("--port is for a far end that", ["--keys", key, "host", "-L", "1:a:1", "--port", "9"]),
+            ("for a far end that a remote shell", ["--keys", key, "host", "-L", "1:a:1", "--port", "9"]),
+            ("for a far end that a remote shell", ["--keys", key, "host", "-L", "1:a:1", "--rsh", "rsh"]),
+            ("for a far end that a remote shell", ["--keys", key, "--stdio", "host", "a:1", "--far-program", "x"]),
+            ("for a far end that a remote shell", ["--keys", key, "--serve", "*", "--far-program", "x"]),
+            ("--address is for the near end", ["--keys", key, "--serve", "*", "--address", "::1"]),
             ("--window: '255K' is not", ["host", "-L", "1:a:1", "--window", "255K"]),
             ("--stdio needs --keys", ["--stdio", "host", "a:1"])):
         status, text = run(*arguments)
