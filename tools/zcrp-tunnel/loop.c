@@ -27,7 +27,7 @@ static struct loop {
     int status;
 } loop;
 
-static volatile sig_atomic_t ending_signal, usr1_came, is_exposed_now;
+static volatile sig_atomic_t ending_signal, usr1_came;
 
 /* ---- jobs ---- */
 
@@ -35,7 +35,7 @@ static struct {
     struct crew crews[JOB_KINDS];
     pthread_mutex_t lock;
     struct crew_job *done; /* under the lock */
-    int unfinished;
+    int closes;            /* that have not finished */
 } jobs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void on_done(struct crew_job *job)
@@ -51,13 +51,13 @@ static void on_done(struct crew_job *job)
 
 void loop_job(struct job *job, enum job_kind kind)
 {
-    jobs.unfinished++;
+    job->kind = kind;
+    jobs.closes += kind == JOB_CLOSE;
     crew_add(&jobs.crews[kind], &job->crew);
 }
 
 void loop_job_done(struct job *job)
 {
-    jobs.unfinished++;
     on_done(&job->crew);
 }
 
@@ -71,7 +71,7 @@ static void finish_jobs(void)
         struct job *finished = (struct job *)((char *)job - offsetof(struct job, crew));
 
         job = job->next;
-        jobs.unfinished--;
+        jobs.closes -= finished->kind == JOB_CLOSE;
         finished->finish(finished);
     }
 }
@@ -104,8 +104,6 @@ static void on_signal(int number)
 {
     if (number == SIGUSR1)
         usr1_came = 1;
-    else if (is_exposed_now)
-        _exit(SIGNALLED + number);
     else
         ending_signal = number;
 }
@@ -247,7 +245,7 @@ int loop_run(void)
         run_once();
     loop.calls->on_end();
     int64_t end_ns = clock_now_ns() + finish_ns;
-    while (jobs.unfinished > 0 && clock_now_ns() < end_ns)
+    while (jobs.closes > 0 && clock_now_ns() < end_ns)
         run_once();
     return ending_signal != 0 ? SIGNALLED + ending_signal : loop.status;
 }
@@ -264,26 +262,13 @@ bool loop_has_ended(void)
     return loop.has_ended || ending_signal != 0;
 }
 
-static void unblock(bool is_unblocked)
+int loop_interruptible(int (*call)(void))
 {
-    sigset_t ending = is_unblocked ? loop.unblocked : loop.blocked;
+    sigset_t ending = loop.unblocked;
 
     sigaddset(&ending, SIGUSR1);
     (void)pthread_sigmask(SIG_SETMASK, &ending, NULL);
-}
-
-int loop_interruptible(int (*call)(void))
-{
-    unblock(true);
     int status = call();
-    unblock(false);
+    (void)pthread_sigmask(SIG_SETMASK, &loop.blocked, NULL);
     return status;
-}
-
-void loop_expose(bool is_exposed)
-{
-    if (is_exposed)
-        is_exposed_now = true;
-    unblock(is_exposed);
-    is_exposed_now = is_exposed;
 }

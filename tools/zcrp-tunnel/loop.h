@@ -24,10 +24,11 @@ struct turn {
 
 /* What may take long: crew.work in a thread, then `finish` in the loop, at the end of a round. Each
  * kind has threads of its own: a peer that lets closes wait keeps no other peer's name waiting. */
-enum job_kind { JOB_RESOLVE, JOB_CLOSE, JOB_KINDS };
+enum job_kind { JOB_FIND, JOB_RESOLVE, JOB_CLOSE, JOB_KINDS };
 
 struct job {
     struct crew_job crew;
+    enum job_kind kind;
     void (*finish)(struct job *job);
 };
 
@@ -36,7 +37,7 @@ struct loop_calls {
     void (*on_completion)(const struct zcrp_completion *completion);
     void (*on_tick)(int64_t now_ns); /* every quarter of a second */
     void (*on_usr1)(void);           /* a SIGUSR1 came */
-    void (*on_end)(void);            /* the loop is over: jobs that this starts are waited for */
+    void (*on_end)(void);            /* the loop is over: closes that this starts are waited for */
 };
 
 /* Blocks the signals that end the loop: call it before the library has threads. 0, or -1 with a
@@ -60,16 +61,12 @@ void loop_job(struct job *job, enum job_kind kind);
 void loop_job_done(struct job *job);
 
 /* Runs until loop_stop, whose first status it returns, or a signal: 128 and its number. Then until
- * all jobs have finished, for 2 s at most. */
+ * all closes have finished, for 2 s at most. */
 int loop_run(void);
 void loop_stop(int status);
 bool loop_has_ended(void);
 
 /* Runs `call` with those signals unblocked that end the loop: system calls end with EINTR. */
 int loop_interruptible(int (*call)(void));
-
-/* From now on, or no more, one of those signals ends the process at once, with the same status. For
- * what takes long, and goes on after EINTR: looking up a name. */
-void loop_expose(bool is_exposed);
 
 #endif

@@ -28,7 +28,7 @@ static const int64_t listen_again_ns = 5000000000;
 static struct near {
     const struct options *options;
     struct zcrp_options zcrp;
-    struct address far, found; /* as the user says, and the address of that which was found */
+    struct address far, found; /* as the user says, and where the tunnel has found it */
     const char *login;         /* for the remote shell; NULL: the far end stands */
     struct remote remote;
     struct watch remote_out; /* which ends with it */
@@ -45,6 +45,7 @@ static struct near {
     bool is_up, was_up, remote_ended;
     bool has_complained;       /* of the last attempt to connect */
     int64_t retry_ns, wait_ns; /* when it begins anew, and how long it waits the next time */
+    bool is_finding;           /* it has begun, and has no `tunnel` yet */
 } near;
 
 /* Behind "user@". */
@@ -59,18 +60,9 @@ static const char *host_of(const char *login)
 
 static const struct stream_owner owner;
 
-/* Connects to the far end, without waiting. NULL, with a complaint. */
-static struct stream *connect_far(int role)
+/* A new connection, or NULL, of which it complains. */
+static void take_connection(struct stream *stream, int role, const char *why)
 {
-    struct zcrp_options zcrp = near.zcrp;
-    const char *why;
-
-    if (role == ROLE_TUNNEL)
-        zcrp.connect_ns = 0; /* that nobody is there is known soon */
-    loop_expose(role == ROLE_TUNNEL);
-    struct stream *stream =
-        stream_connect(near.found.host[0] != '\0' ? &near.found : &near.far, &zcrp, &owner, &why);
-    loop_expose(false);
     if (stream == NULL && !near.has_complained)
         (void)complain("cannot connect to %s: %s", near.far.host, why);
     near.has_complained = stream == NULL;
@@ -78,6 +70,15 @@ static struct stream *connect_far(int role)
         stream->role = role;
         near.connecting += !stream->is_up;
     }
+}
+
+/* Connects to the far end, without waiting. NULL, with a complaint. */
+static struct stream *connect_far(int role)
+{
+    const char *why;
+    struct stream *stream = stream_connect(&near.found, &near.zcrp, &owner, &why);
+
+    take_connection(stream, role, why);
     return stream;
 }
 
@@ -223,8 +224,9 @@ static void on_welcome(const struct control *welcome)
         (void)complain("connected to %s again", near.far.host);
     near.is_up = near.was_up = true;
     near.wait_ns = second_ns / 2;
-    if (zcrp_connection_peer(near.tunnel->connection, peer, sizeof(peer)) == 0)
-        (void)spec_address(&near.found, peer, 0);
+    if (zcrp_connection_peer(near.tunnel->connection, peer, sizeof(peer)) != 0 ||
+        spec_address(&near.found, peer, 0) != 0)
+        near.found = near.far;
     for (uint16_t i = 0; i < near.options->forward_count; i++) {
         if (!near.options->forwards[i].is_reverse)
             continue;
@@ -308,24 +310,48 @@ static int start_far(void)
     return loop_watch(&near.remote_out, EPOLLIN) ? 0 : -1;
 }
 
-/* Begins the tunnel. False: it could not. */
-static bool begin(void)
-{
-    if (near.login != NULL && loop_interruptible(start_far) != 0)
-        return false;
-    near.tunnel = connect_far(ROLE_TUNNEL);
-    if (near.tunnel == NULL)
-        return false;
-    near.tunnel->phase = STREAM_CONTROL;
-    near.tunnel_ns = clock_now_ns();
-    (void)stream_say(near.tunnel, &(struct control){.kind = CONTROL_HELLO});
-    return true;
-}
-
 static void wait_a_while(void)
 {
     near.retry_ns = clock_now_ns() + near.wait_ns;
     near.wait_ns = 2 * near.wait_ns < retry_most_ns ? 2 * near.wait_ns : retry_most_ns;
+}
+
+/* The first attempt is the last one. */
+static void fail(void)
+{
+    if (near.attempts == 0 && !near.was_up)
+        loop_stop(STATUS_BROKEN);
+    else
+        wait_a_while();
+}
+
+static void on_found(struct stream *stream, const char *why)
+{
+    near.is_finding = false;
+    take_connection(stream, ROLE_TUNNEL, why);
+    if (stream == NULL) {
+        fail();
+        return;
+    }
+    near.tunnel = stream;
+    near.tunnel->phase = STREAM_CONTROL;
+    near.tunnel_ns = clock_now_ns();
+    (void)stream_say(near.tunnel, &(struct control){.kind = CONTROL_HELLO});
+}
+
+/* Begins the tunnel. */
+static void begin(void)
+{
+    struct zcrp_options zcrp;
+
+    if (near.login != NULL && loop_interruptible(start_far) != 0) {
+        fail();
+        return;
+    }
+    zcrp = near.zcrp;
+    zcrp.connect_ns = 0; /* that nobody is there is known soon */
+    near.is_finding = true;
+    stream_find(&near.far, &zcrp, &owner, on_found);
 }
 
 static void on_lost(int code)
@@ -337,7 +363,6 @@ static void on_lost(int code)
 
     near.tunnel = NULL;
     near.is_up = false;
-    near.found.host[0] = '\0';
     if (loop_has_ended())
         return;
     bool is_busy = code == ZCRP_ERROR_NOT_ADMITTED && near.attempts++ < ATTEMPTS;
@@ -446,8 +471,8 @@ static void on_tick(int64_t now_ns)
     door_tick(now_ns);
     if (loop_has_ended())
         return;
-    if (near.tunnel == NULL && now_ns >= near.retry_ns && !begin())
-        wait_a_while();
+    if (near.tunnel == NULL && !near.is_finding && now_ns >= near.retry_ns)
+        begin();
     else if (near.tunnel != NULL && near.tunnel->is_up && !near.is_up &&
              now_ns - near.tunnel_ns > near.options->streams.silence_ns)
         stream_drop(near.tunnel); /* it is connected, and has no WELCOME */
@@ -507,10 +532,11 @@ int near_run(const struct options *options, const char *host)
     near.zcrp = stream_setup(&options->streams, NULL);
     if (near.login == NULL)
         near.zcrp.keys = meeting_server_keys(options->keys);
-    if ((near.login == NULL && near.zcrp.keys == NULL) || open_doors() != 0 || !begin())
+    if ((near.login == NULL && near.zcrp.keys == NULL) || open_doors() != 0)
         loop_stop(STATUS_BROKEN);
+    else
+        begin();
     int status = loop_run();
     remote_end(&near.remote);
-    zcrp_keys_free(near.zcrp.keys);
     return status;
 }

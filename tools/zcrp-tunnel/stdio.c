@@ -14,9 +14,11 @@ enum { PATH_ROOM = 32 };
 static struct {
     int kept; /* another descriptor of it; -1: it needs nothing back */
     int flags;
-} before[2];
+} before[2] = {{.kept = -1}, {.kept = -1}};
 
-static struct stream *running; /* NULL: it has ended */
+static const char *target_word;
+static struct address target, far;
+static struct stream *running; /* NULL: it has ended, or not begun */
 
 /* A pipe that is opened anew has flags of its own. False: it is none, or is another user's, or
  * nobody reads it. */
@@ -39,7 +41,6 @@ static bool open_anew(int fd, int flags)
 static void do_not_block(int fd)
 {
     before[fd].flags = fcntl(fd, F_GETFL);
-    before[fd].kept = -1;
     if (open_anew(fd, before[fd].flags))
         return;
     before[fd].kept = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -91,11 +92,24 @@ static const struct stream_owner owner = {on_control, on_idle, on_dead, NULL, NU
 static const struct loop_calls calls = {stream_on_completion, on_tick, stream_tell_counts,
                                         stream_drop_all};
 
+static void on_found(struct stream *stream, const char *why)
+{
+    const struct control open = control_make(CONTROL_OPEN, 0, target.port, target.host);
+
+    if (stream == NULL) {
+        (void)complain("cannot connect to %s: %s", far.host, why);
+        loop_stop(STATUS_BROKEN);
+        return;
+    }
+    (void)snprintf(stream->name, sizeof(stream->name), "%s", target_word);
+    do_not_block(STDIN_FILENO);
+    do_not_block(STDOUT_FILENO);
+    running = stream;
+    stream_open(stream, &open, STDIN_FILENO, STDOUT_FILENO);
+}
+
 int stdio_run(const struct options *options, const char *word)
 {
-    struct address target, far = options->stdio;
-    const char *why;
-
     if (spec_address(&target, word, 0) != 0 || target.host[0] == '\0') {
         (void)complain("the target: '%s' is not HOST:PORT", word);
         return STATUS_USAGE;
@@ -105,24 +119,13 @@ int stdio_run(const struct options *options, const char *word)
         return STATUS_BROKEN;
     struct zcrp_options zcrp = stream_setup(&options->streams, keys);
     zcrp.connect_ns = 0; /* that nobody is there is known soon */
-    const struct control open = control_make(CONTROL_OPEN, 0, target.port, target.host);
+    target_word = word;
+    far = options->stdio;
     if (options->address != NULL)
         (void)snprintf(far.host, sizeof(far.host), "%s", options->address);
-    loop_expose(true);
-    struct stream *stream = stream_connect(&far, &zcrp, &owner, &why);
-    loop_expose(false);
-    if (stream == NULL) {
-        (void)complain("cannot connect to %s: %s", far.host, why);
-        return STATUS_BROKEN;
-    }
-    (void)snprintf(stream->name, sizeof(stream->name), "%s", word);
-    do_not_block(STDIN_FILENO);
-    do_not_block(STDOUT_FILENO);
-    running = stream;
-    stream_open(stream, &open, STDIN_FILENO, STDOUT_FILENO);
+    stream_find(&far, &zcrp, &owner, on_found);
     int status = loop_run();
     block_again(STDOUT_FILENO);
     block_again(STDIN_FILENO); /* last: if both are one terminal, these are its flags */
-    zcrp_keys_free(keys);
     return status;
 }

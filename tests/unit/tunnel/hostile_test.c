@@ -7,6 +7,7 @@
 #include "../../support/shared_keys.h"
 #include "../../support/suite.h"
 #include "common/complain.h"
+#include "lookup.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -330,18 +331,23 @@ static const struct {
 static const struct control welcome = {.kind = CONTROL_WELCOME, .length = CONTROL_TOKEN};
 
 /* Starts the near end, and is its far end. */
-static struct zcrp_listener *meet_near(void)
+static struct zcrp_listener *meet(int (*run)(void))
 {
     struct zcrp_options with = zcrp();
     struct zcrp_listener *listener;
     char port[PORT_ROOM];
 
     options.serve.port = free_port(SOCK_DGRAM);
-    run_end(run_near);
+    run_end(run);
     (void)snprintf(port, sizeof(port), "%u", (unsigned)options.serve.port);
     ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.1", port, &with), 0);
     zcrp_keys_free(with.keys);
     return listener;
+}
+
+static struct zcrp_listener *meet_near(void)
+{
+    return meet(run_near);
 }
 
 /* To each tunnel that the near end begins: one wrong thing. */
@@ -493,6 +499,49 @@ TEST(near__a_signal_during_a_lookup, .needs = has_keys)
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 128 + SIGTERM);
     (void)close(client);
+}
+
+static int run_near_to_once(void)
+{
+    char host[64];
+
+    (void)snprintf(host, sizeof(host), "once:%u", (unsigned)options.serve.port);
+    options.forward_count = 1;
+    options.forwards[0] = (struct forward){.bind.port = near_port, .target = {"a", 1}};
+    return near_run(&options, host);
+}
+
+/* The tunnel is lost, and the far end's name has no answer any more: a stream whose connection is
+ * there goes on. */
+TEST(near__streams_during_a_lookup, .needs = has_keys)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct zcrp_msg *message = zcrp_alloc_msg(ROOM);
+    int client = socket(AF_INET, SOCK_STREAM, 0), looked_up[2];
+    char byte = 'x';
+
+    if (!may_fork())
+        return;
+    options.warm = 0; /* an idle one would keep `await` */
+    near_port = free_port(SOCK_STREAM);
+    at.sin_port = htons(near_port);
+    ck_assert_int_eq(pipe(looked_up), 0);
+    lookup_again = looked_up[1];
+    struct zcrp_listener *listener = meet(run_near_to_once);
+    struct zcrp_connection *tunnel = await(listener, CONTROL_HELLO);
+    say(tunnel, welcome);
+    ck_assert_int_eq(connect(client, (struct sockaddr *)&at, sizeof(at)), 0);
+    struct zcrp_connection *stream = await(listener, CONTROL_OPEN);
+    say(stream, (struct control){.kind = CONTROL_FINE});
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(stream), message, ROOM), 0);
+    (void)zcrp_connection_close(tunnel);
+    ck_assert_int_eq(read(looked_up[0], &byte, 1), 1);
+    ck_assert_int_eq(write(client, "x", 1), 1);
+    ck_assert_int_eq(zcrp_wait_for(message, 20 * second_ns), 0);
+    (void)close(client);
+    (void)zcrp_connection_close(stream);
+    zcrp_free_msg(message);
+    (void)zcrp_listener_close(listener);
 }
 
 /* It can be reached, and says nothing. */
