@@ -56,11 +56,6 @@ void loop_job(struct job *job, enum job_kind kind)
     crew_add(&jobs.crews[kind], &job->crew);
 }
 
-void loop_job_done(struct job *job)
-{
-    on_done(&job->crew);
-}
-
 static void finish_jobs(void)
 {
     pthread_mutex_lock(&jobs.lock);

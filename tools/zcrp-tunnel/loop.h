@@ -57,8 +57,6 @@ void loop_close(struct watch *watch);
 
 void loop_soon(struct turn *turn);
 void loop_job(struct job *job, enum job_kind kind);
-/* The same for a job whose work is done already. */
-void loop_job_done(struct job *job);
 
 /* Runs until loop_stop, whose first status it returns, or a signal: 128 and its number. Then until
  * all closes have finished, for 2 s at most. */

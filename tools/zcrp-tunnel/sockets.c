@@ -60,43 +60,33 @@ void socket_reset(int fd)
 struct dial {
     struct watch watch;
     struct job job;
-    struct dial *next;    /* of all */
-    struct dial *waiting; /* the next of its share that waits for a thread */
-    struct share *share;  /* of its asker */
+    struct dial *next; /* of all */
     struct addrinfo *found, *tried;
     dial_end on_end; /* NULL: was called, or is not to be */
     void *context;
     int64_t since_ns, tried_ns; /* it began, and the address that is tried */
     enum { DIAL_WAITS, DIAL_RESOLVES, DIAL_CONNECTS, DIAL_OVER } phase;
-    int code; /* of getaddrinfo, or errno */
+    int code;       /* of getaddrinfo, or errno */
+    unsigned share; /* of its asker */
     char host[HOST_ROOM];
     uint16_t port;
 };
 
-static struct dial *dials;
+static struct dial *dials, **last_dial = &dials; /* in the order in which they began */
 
-/* The askers whose names have the same hash, and how many threads resolve names for them. */
-static struct share {
-    struct dial *first, *last; /* what waits for a thread */
-    int resolving;
-} shares[SHARES];
-
-static int resolving; /* of all shares */
-
-static void tell(struct dial *dial, int fd, enum refusal reason, const char *text)
-{
-    dial_end on_end = dial->on_end;
-
-    dial->on_end = NULL;
-    if (on_end != NULL)
-        on_end(dial->context, fd, reason, text);
-}
+/* The threads that resolve names: all, and those for askers with the same hash. */
+static int resolving, resolving_for[SHARES];
 
 static void end(struct dial *dial, int fd, enum refusal reason, const char *text)
 {
-    dial->phase = DIAL_OVER;
+    dial_end on_end = dial->on_end;
+
+    if (dial->phase != DIAL_RESOLVES) /* else its thread goes on */
+        dial->phase = DIAL_OVER;
     loop_close(&dial->watch);
-    tell(dial, fd, reason, text);
+    dial->on_end = NULL;
+    if (on_end != NULL)
+        on_end(dial->context, fd, reason, text);
 }
 
 static void fail(struct dial *dial)
@@ -145,7 +135,7 @@ static void on_connected(struct watch *watch, uint32_t events)
     }
 }
 
-static void on_resolved(struct dial *dial)
+static void use_found(struct dial *dial)
 {
     dial->phase = DIAL_CONNECTS;
     dial->tried = dial->found;
@@ -169,124 +159,102 @@ static void resolve_in_thread(struct crew_job *job)
     dial->code = socket_resolve(&dial->found, dial->host, dial->port, 0);
 }
 
-static struct dial *take_waiting(struct share *share)
-{
-    struct dial *dial = share->first;
-
-    share->first = dial->waiting;
-    return dial;
-}
-
 /* No share has more threads than are free: one whose names are slow leaves half of the threads to
  * the others, two leave a third. */
-static void resolve_waiting(void)
+static void resolve_if_free(struct dial *dial)
 {
-    for (struct share *share = shares; share < shares + SHARES; share++) {
-        while (share->first != NULL && share->resolving < CREW_THREADS_MOST - resolving) {
-            struct dial *dial = take_waiting(share);
+    int *for_share = &resolving_for[dial->share];
 
-            if (dial->phase == DIAL_OVER) { /* nobody wants it any more */
-                dial->share = NULL;
-                continue;
-            }
-            dial->phase = DIAL_RESOLVES;
-            share->resolving++;
-            resolving++;
-            loop_job(&dial->job, JOB_RESOLVE);
-        }
-    }
+    if (dial->phase != DIAL_WAITS || *for_share >= CREW_THREADS_MOST - resolving)
+        return;
+    dial->phase = DIAL_RESOLVES;
+    ++*for_share;
+    resolving++;
+    loop_job(&dial->job, JOB_RESOLVE);
 }
 
-static void on_name(struct job *job)
+static void on_resolved(struct job *job)
 {
     struct dial *dial = dial_of(&job->crew);
 
-    dial->share->resolving--;
-    dial->share = NULL;
+    resolving_for[dial->share]--;
     resolving--;
-    on_resolved(dial);
-    resolve_waiting();
+    use_found(dial);
+    for (struct dial *waiting = dials; waiting != NULL; waiting = waiting->next)
+        resolve_if_free(waiting);
 }
 
-static void on_address(struct job *job)
-{
-    on_resolved(dial_of(&job->crew));
-}
-
-static void wait_for_thread(struct dial *dial, const char *asker)
+static unsigned share_of(const char *asker)
 {
     uint32_t hash = 0;
 
     while (*asker != '\0')
         hash = 31 * hash + (uint8_t)*asker++;
-    struct share *share = dial->share = &shares[hash % SHARES];
-    if (share->first != NULL)
-        share->last->waiting = dial;
-    else
-        share->first = dial;
-    share->last = dial;
-    resolve_waiting();
+    return hash % SHARES;
 }
 
-struct dial *dial_start(const char *host, uint16_t port, const char *asker, dial_end on_end,
-                        void *context)
-{
-    struct dial *dial = calloc(1, sizeof(*dial));
+/* ---- all of them ---- */
 
-    if (dial == NULL)
-        return NULL;
+void dial_start(struct dial **started, const char *host, uint16_t port, const char *asker,
+                dial_end on_end, void *context)
+{
+    struct dial *dial = *started = calloc(1, sizeof(*dial));
+
+    if (dial == NULL) {
+        on_end(context, -1, REFUSAL_FAILED, "no memory");
+        return;
+    }
     *dial = (struct dial){.watch = {-1, on_connected, dial},
-                          .job = {.crew.work = resolve_in_thread, .finish = on_name},
-                          .next = dials,
+                          .job = {.crew.work = resolve_in_thread, .finish = on_resolved},
                           .on_end = on_end,
                           .context = context,
                           .since_ns = clock_now_ns(),
+                          .share = share_of(asker),
                           .port = port};
     (void)snprintf(dial->host, sizeof(dial->host), "%s", host);
-    dials = dial;
-    dial->code = socket_resolve(&dial->found, host, port, AI_NUMERICHOST);
-    if (dial->code != 0) {
-        wait_for_thread(dial, asker);
-    } else { /* `on_end` may not be called before this returns */
-        dial->job.finish = on_address;
-        dial->phase = DIAL_RESOLVES;
-        loop_job_done(&dial->job);
-    }
-    return dial;
+    *last_dial = dial;
+    last_dial = &dial->next;
+    if (socket_resolve(&dial->found, host, port, AI_NUMERICHOST) == 0)
+        use_found(dial);
+    else
+        resolve_if_free(dial);
 }
 
 void dial_cancel(struct dial *dial)
 {
     dial->on_end = NULL;
-    if (dial->phase != DIAL_RESOLVES) /* its thread goes on */
-        end(dial, -1, 0, "");
+    end(dial, -1, 0, "");
+}
+
+static void give_up_late(struct dial *dial, int64_t now_ns)
+{
+    bool is_late = now_ns - dial->since_ns >= dial_ns;
+    bool is_silent = now_ns - dial->tried_ns >= address_ns;
+
+    if (is_late && dial->phase != DIAL_CONNECTS) {
+        end(dial, -1, REFUSAL_HOST, "its name takes too long to resolve");
+    } else if (is_late) {
+        dial->code = ETIMEDOUT;
+        fail(dial);
+    } else if (is_silent && dial->phase == DIAL_CONNECTS && dial->tried != NULL) {
+        loop_close(&dial->watch);
+        try_next(dial);
+    }
 }
 
 void dial_tick(int64_t now_ns)
 {
     struct dial *dial;
 
-    for (struct dial **place = &dials; (dial = *place) != NULL;) {
-        if (dial->phase == DIAL_OVER && dial->share == NULL) {
-            *place = dial->next;
-            if (dial->found != NULL)
-                freeaddrinfo(dial->found);
-            free(dial);
+    for (struct dial **place = &dials; (dial = *place) != NULL; last_dial = place) {
+        if (dial->phase != DIAL_OVER) {
+            give_up_late(dial, now_ns);
+            place = &dial->next;
             continue;
         }
-        bool is_late = now_ns - dial->since_ns >= dial_ns;
-        bool is_silent = dial->phase == DIAL_CONNECTS && now_ns - dial->tried_ns >= address_ns;
-        if (is_late && dial->phase == DIAL_CONNECTS) {
-            dial->code = ETIMEDOUT;
-            fail(dial);
-        } else if (is_late) { /* its thread goes on, if it has one */
-            if (dial->phase == DIAL_WAITS)
-                dial->phase = DIAL_OVER;
-            tell(dial, -1, REFUSAL_HOST, "its name takes too long to resolve");
-        } else if (is_silent && dial->tried != NULL) {
-            loop_close(&dial->watch);
-            try_next(dial);
-        }
-        place = &dial->next;
+        *place = dial->next;
+        if (dial->found != NULL)
+            freeaddrinfo(dial->found);
+        free(dial);
     }
 }

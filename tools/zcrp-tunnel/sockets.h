@@ -26,10 +26,10 @@ int socket_resolve(struct addrinfo **found, const char *host, uint16_t port, int
 struct dial;
 typedef void (*dial_end)(void *context, int fd, enum refusal reason, const char *text);
 
-/* `asker`: the peer's host. `fd` in `on_end` is the callee's; -1: the reason. NULL: no memory, and
- * no call. */
-struct dial *dial_start(const char *host, uint16_t port, const char *asker, dial_end on_end,
-                        void *context);
+/* `asker`: the peer's host. `fd` in `on_end` is the callee's; -1: the reason. `on_end` may be
+ * called before this returns, when *started is there already. */
+void dial_start(struct dial **started, const char *host, uint16_t port, const char *asker,
+                dial_end on_end, void *context);
 void dial_cancel(struct dial *dial);
 
 /* To be called now and then: gives up those that take too long. */

@@ -779,7 +779,5 @@ void stream_dial(struct stream *stream, const char *host, uint16_t port)
     char *colon = strrchr(peer, ':'); /* each connection has a port of its own */
     if (colon != NULL)
         *colon = '\0';
-    stream->dial = dial_start(host, port, peer, on_dialed, stream);
-    if (stream->dial == NULL)
-        stream_refuse(stream, REFUSAL_FAILED, "no memory");
+    dial_start(&stream->dial, host, port, peer, on_dialed, stream);
 }
