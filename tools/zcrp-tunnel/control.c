@@ -59,7 +59,7 @@ enum control_fault control_read(struct control *control, const uint8_t *bytes, s
     memcpy(control->text, bytes + CONTROL_HEAD, control->length);
     if (control->kind == CONTROL_WELCOME || control->kind == CONTROL_RESERVE)
         return control->length == CONTROL_TOKEN ? CONTROL_GOOD : CONTROL_BAD;
-    return control->kind >= CONTROL_OPEN && control->kind <= CONTROL_MORE && is_text(control)
+    return control->kind >= CONTROL_OPEN && control->kind <= CONTROL_RESERVE && is_text(control)
                ? CONTROL_GOOD
                : CONTROL_BAD;
 }

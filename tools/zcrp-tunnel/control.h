@@ -23,7 +23,6 @@ enum control_kind {
     CONTROL_WELCOME = 7,
     CONTROL_LISTEN = 8,
     CONTROL_RESERVE = 9,
-    CONTROL_MORE = 10,
 };
 
 /* RFC 1928, 6 */

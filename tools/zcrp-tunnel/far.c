@@ -18,11 +18,9 @@ const struct meeting_program tunnel_program = {"zcrp-tunnel", CONTROL_VERSION, f
 /* What a near end has begun with HELLO. */
 struct tunnel {
     struct tunnel *next;
-    struct stream *stream;
     char token[CONTROL_TOKEN];
     struct door *doors[FORWARDS_MOST];
     struct streams reserved; /* connections for CALL that are idle */
-    unsigned calls;          /* and those that are not */
 };
 
 static const struct options *options;
@@ -50,18 +48,14 @@ static void on_dialed(struct stream *stream, const char *why_not)
 /* ---- doors ---- */
 
 /* Clients come in while there are connections for them. */
-static void put_reserved(struct stream *stream)
+static void tend_doors(const struct tunnel *tunnel)
 {
-    struct tunnel *tunnel = stream->context;
-
-    streams_put(&tunnel->reserved, stream);
-    doors_tend(tunnel->doors, true);
+    doors_tend(tunnel->doors, tunnel->reserved.first != NULL);
 }
 
 static void on_client(struct door *door, int fd, const char *host, uint16_t port)
 {
     const struct control call = {.kind = CONTROL_CALL, .number = door->number};
-    struct control more = {.kind = CONTROL_MORE};
     struct tunnel *tunnel = door->context;
     struct stream *stream = streams_take(&tunnel->reserved);
 
@@ -72,14 +66,10 @@ static void on_client(struct door *door, int fd, const char *host, uint16_t port
         doors_tend(tunnel->doors, false);
         return;
     }
-    more.number = (uint16_t)++tunnel->calls;
     (void)snprintf(stream->name, sizeof(stream->name), "client of -R number %u", door->number + 1U);
     stream_note(stream, "came");
     stream_open(stream, &call, fd, fd);
-    if (tunnel->reserved.first == NULL) {
-        (void)stream_say(tunnel->stream, &more);
-        doors_tend(tunnel->doors, false);
-    }
+    tend_doors(tunnel);
 }
 
 static void listen_for(struct stream *stream, const struct control *listen)
@@ -106,7 +96,7 @@ static void listen_for(struct stream *stream, const struct control *listen)
     door->number = listen->number;
     door->context = tunnel;
     door->on_client = on_client;
-    doors_tend(tunnel->doors, tunnel->reserved.first != NULL);
+    tend_doors(tunnel);
     fine.port = door->port;
     (void)stream_say(stream, &fine);
 }
@@ -124,7 +114,6 @@ static void begin_tunnel(struct stream *stream)
     }
     randombytes_buf(tunnel->token, CONTROL_TOKEN);
     memcpy(welcome.text, tunnel->token, CONTROL_TOKEN);
-    tunnel->stream = stream;
     tunnel->next = tunnels;
     tunnels = tunnel;
     stream->phase = STREAM_CONTROL;
@@ -168,7 +157,8 @@ static void reserve(struct stream *stream, const struct control *control)
     }
     stream->role = ROLE_RESERVED;
     stream->context = tunnel;
-    put_reserved(stream);
+    streams_put(&tunnel->reserved, stream);
+    tend_doors(tunnel);
 }
 
 /* ---- what comes ---- */
@@ -204,12 +194,12 @@ static void on_idle(struct stream *stream)
     stream_note(stream, "ended");
     if (stream->role != ROLE_RESERVED)
         return;
-    if (tunnel != NULL)
-        tunnel->calls--;
-    if (tunnel == NULL || tunnel->reserved.count >= KEPT || stream_is_worn(stream))
+    if (tunnel == NULL || tunnel->reserved.count >= KEPT || stream_is_worn(stream)) {
         stream_drop(stream);
-    else
-        put_reserved(stream);
+        return;
+    }
+    streams_put(&tunnel->reserved, stream);
+    tend_doors(tunnel);
 }
 
 static void on_dead(struct stream *stream, enum stream_phase was, int code)
@@ -223,10 +213,8 @@ static void on_dead(struct stream *stream, enum stream_phase was, int code)
         end_tunnel(tunnel);
         if (options->is_far) /* its login may not notice for hours, and nobody comes back to it */
             loop_stop(STATUS_FINE);
-    } else if (tunnel != NULL && was != STREAM_IDLE) {
-        tunnel->calls--;
-    } else if (tunnel != NULL && tunnel->reserved.first == NULL) {
-        doors_tend(tunnel->doors, false);
+    } else if (tunnel != NULL) {
+        tend_doors(tunnel);
     }
 }
 
@@ -246,7 +234,7 @@ static void on_tick(int64_t now_ns)
 {
     stream_tick(now_ns);
     for (struct tunnel *tunnel = tunnels; tunnel != NULL; tunnel = tunnel->next)
-        doors_tend(tunnel->doors, tunnel->reserved.first != NULL);
+        tend_doors(tunnel);
 }
 
 /* ---- the beginning ---- */

@@ -36,7 +36,7 @@ static struct near {
     int64_t tunnel_ns;             /* when it was begun, or up: then WELCOME is due */
     struct control reserve;        /* what a connection for CALL says first */
     struct streams idle, reserved; /* connections for clients, and for CALL: found or not yet */
-    unsigned reserved_most;
+    bool has_reverse;
     unsigned connecting; /* connections that are not up: each costs the far end a handshake */
     struct door *doors[FORWARDS_MOST];
     bool must_ask[FORWARDS_MOST], was_refused[FORWARDS_MOST]; /* -R: LISTEN was refused */
@@ -89,19 +89,36 @@ static void tend_doors(void)
                near.is_up && (near.idle.count > 0 || near.connecting < CONNECTING_MOST));
 }
 
+/* How many connections there should be for the next clients of -R: at least one, which else nobody
+ * would make, and as many as are in use, because clients may come all at once. */
+static unsigned reserved_wanted(void)
+{
+    unsigned least = near.options->warm > 0 ? (unsigned)near.options->warm : 1, in_use = 0;
+
+    for (const struct stream *s = stream_after(NULL); s != NULL; s = stream_after(s))
+        in_use += s->role == ROLE_RESERVED && s->phase != STREAM_IDLE && s->phase != STREAM_DEAD;
+    return in_use < least ? least : in_use < KEPT * least ? in_use : KEPT * least;
+}
+
+static void fill_up(struct streams *streams, uint64_t wanted, int role)
+{
+    while (near.is_up && streams->count < wanted && near.connecting < CONNECTING_MOST) {
+        struct stream *stream = connect_far(role);
+
+        if (stream == NULL)
+            return;
+        streams_put(streams, stream);
+        if (role == ROLE_RESERVED)
+            (void)stream_say(stream, &near.reserve);
+    }
+}
+
 /* Makes connections until there are as many idle ones as there should be. */
 static void fill(void)
 {
-    struct stream *stream;
-
-    while (near.is_up && near.idle.count < near.options->warm &&
-           near.connecting < CONNECTING_MOST && (stream = connect_far(ROLE_FORWARD)) != NULL)
-        streams_put(&near.idle, stream);
-    while (near.is_up && near.reserved.count < near.reserved_most &&
-           near.connecting < CONNECTING_MOST && (stream = connect_far(ROLE_RESERVED)) != NULL) {
-        streams_put(&near.reserved, stream);
-        (void)stream_say(stream, &near.reserve);
-    }
+    fill_up(&near.idle, near.options->warm, ROLE_FORWARD);
+    if (near.has_reverse)
+        fill_up(&near.reserved, reserved_wanted(), ROLE_RESERVED);
     tend_doors();
 }
 
@@ -165,33 +182,6 @@ static void on_call(struct stream *stream, const struct control *call)
 
 /* ---- the tunnel ---- */
 
-/* There is at least one connection for a client of -R, which else nobody would make. */
-static unsigned usual_reserved(void)
-{
-    return near.options->warm > 0 ? (unsigned)near.options->warm : 1;
-}
-
-/* Connections for CALL that are in use. */
-static unsigned count_calls(void)
-{
-    unsigned count = 0;
-
-    for (const struct stream *s = stream_after(NULL); s != NULL; s = stream_after(s))
-        count += s->role == ROLE_RESERVED && s->phase != STREAM_IDLE && s->phase != STREAM_DEAD;
-    return count;
-}
-
-/* As many idle ones as the far end says are in use, but it is not believed that there are more of
- * these than there are. */
-static void on_more(unsigned in_use)
-{
-    unsigned most = usual_reserved() + count_calls();
-
-    near.reserved_most = in_use < most ? in_use : most;
-    fill();
-    near.reserved_most = usual_reserved();
-}
-
 /* Not while the answer to the same is due: a far end that listens already takes it for a fault. */
 static void ask_to_listen(uint16_t number)
 {
@@ -219,7 +209,6 @@ static void on_welcome(const struct control *welcome)
 
     near.reserve = *welcome;
     near.reserve.kind = CONTROL_RESERVE;
-    near.reserved_most = 0;
     if (near.was_up)
         (void)complain("connected to %s again", near.far.host);
     near.is_up = near.was_up = true;
@@ -227,12 +216,9 @@ static void on_welcome(const struct control *welcome)
     if (zcrp_connection_peer(near.tunnel->connection, peer, sizeof(peer)) != 0 ||
         spec_address(&near.found, peer, 0) != 0)
         near.found = near.far;
-    for (uint16_t i = 0; i < near.options->forward_count; i++) {
-        if (!near.options->forwards[i].is_reverse)
-            continue;
-        near.reserved_most = usual_reserved();
-        ask_to_listen(i);
-    }
+    for (uint16_t i = 0; i < near.options->forward_count; i++)
+        if (near.options->forwards[i].is_reverse)
+            ask_to_listen(i);
     fill();
 }
 
@@ -265,8 +251,6 @@ static void on_tunnel_control(const struct control *control)
         loop_stop(STATUS_BROKEN);
     } else if (near.is_up && (control->kind == CONTROL_FINE || control->kind == CONTROL_REFUSED)) {
         on_listening(control);
-    } else if (near.is_up && control->kind == CONTROL_MORE && near.reserved_most > 0) {
-        on_more(control->number);
     } else {
         stream_accuse(near.tunnel);
     }
@@ -491,6 +475,7 @@ static int open_doors(void)
         const struct forward *forward = &near.options->forwards[i];
         const char *why;
 
+        near.has_reverse |= forward->is_reverse;
         if (forward->is_reverse)
             continue;
         struct door *door = near.doors[i] = door_open(&forward->bind, &why);

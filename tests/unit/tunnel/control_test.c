@@ -20,7 +20,7 @@ static const struct {
     {"ZT\1\1\0\0\0\120\1\377", 10, CONTROL_BAD}, /* or other letters than ASCII */
     {"ZT\1\5\0\0\0\0\0", 9, CONTROL_GOOD},
     {"ZT\1\0\0\0\0\0\0", 9, CONTROL_BAD},  /* no kind */
-    {"ZT\1\13\0\0\0\0\0", 9, CONTROL_BAD}, /* nor this */
+    {"ZT\1\12\0\0\0\0\0", 9, CONTROL_BAD}, /* nor this */
     {"ZT\1\5\0\0\0\0", 8, CONTROL_BAD},
     {"", 0, CONTROL_BAD},
     {"XT\1\5\0\0\0\0\0", 9, CONTROL_BAD},

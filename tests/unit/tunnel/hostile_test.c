@@ -27,11 +27,12 @@ static const char key_line[] =
 static char key_file[64];
 static pid_t end;
 static struct options options;
-static uint16_t near_port; /* of -L; 0: any */
+static uint16_t near_port, target_port; /* of -L, 0: any; and of the targets */
 
 static void setup(void)
 {
     near_port = 0;
+    target_port = 1;
     complain_silently();
     (void)signal(SIGPIPE, SIG_IGN);
     strcpy(key_file, "/tmp/zcrp-tunnel-XXXXXX");
@@ -168,7 +169,7 @@ static const struct {
     {.says = {{.kind = CONTROL_DONE}}},
     {.says = {{.kind = CONTROL_FINE}}},
     {.says = {{.kind = CONTROL_REFUSED, .number = 1}}},
-    {.says = {{.kind = CONTROL_MORE, .number = 65535}}},
+    {.says = {{.kind = CONTROL_RESERVE + 1}}}, /* no kind */
     {.says = {{.kind = CONTROL_CALL}}},
     {.says = {{.kind = CONTROL_WELCOME, .length = CONTROL_TOKEN}}},
     {.says = {{.kind = CONTROL_LISTEN, .port = 1}}},
@@ -276,7 +277,7 @@ static int run_near(void)
     options.forwards[1].is_reverse = true;
     strcpy(options.forwards[0].target.host, "a");
     strcpy(options.forwards[1].target.host, "127.0.0.1");
-    options.forwards[0].target.port = options.forwards[1].target.port = 1;
+    options.forwards[0].target.port = options.forwards[1].target.port = target_port;
     return near_run(&options, host);
 }
 
@@ -316,7 +317,7 @@ static const struct {
     bool is_over; /* the near end is, too */
 } wrongs[] = {
     {{.kind = CONTROL_FINE}, CONTROL_HELLO, true},
-    {{.kind = CONTROL_MORE, .number = 65535}, CONTROL_HELLO, true},
+    {{.kind = CONTROL_RESERVE + 1}, CONTROL_HELLO, true}, /* no kind */
     {{.kind = CONTROL_WELCOME, .length = CONTROL_TOKEN}, CONTROL_LISTEN, false},
     {{.kind = CONTROL_FINE, .number = 65535}, CONTROL_LISTEN, false},
     {{.kind = CONTROL_REFUSED, .number = 0}, CONTROL_LISTEN, false},
@@ -407,32 +408,30 @@ TEST(near__a_call_of_a_tunnel_that_is_lost, .needs = has_keys)
     (void)zcrp_listener_close(listener);
 }
 
-/* The far end says again and again that all connections for CALL are in use, and they are not. */
-TEST(near__connections_that_nobody_uses, .needs = has_keys)
+/* There are as many connections for the next clients of -R as clients have come. */
+TEST(near__connections_for_calls, .needs = has_keys)
 {
-    const struct control more = {.kind = CONTROL_MORE, .number = 65535};
-    struct zcrp_connection *connections[100];
-    struct control came;
-    int count = 0;
+    const struct control call = {.kind = CONTROL_CALL, .number = 1};
+    struct zcrp_connection *connections[6];
+    int target;
 
     if (!may_fork())
         return;
+    options.warm = 0; /* an idle one would keep `await` */
+    target_port = listen_tcp(&target);
     struct zcrp_listener *listener = meet_near();
     struct zcrp_connection *tunnel = await(listener, CONTROL_HELLO);
     say(tunnel, welcome);
-    ck_assert_int_eq(hear(tunnel, &came), CONTROL_LISTEN);
-    for (int i = 0; i < 8; i++) {
-        say(tunnel, more);
-        while (count < ROWS(connections) &&
-               zcrp_accept(listener, &connections[count], second_ns / 4) == 0)
-            count++;
+    for (int i = 0; i < ROWS(connections); i++) {
+        connections[i] = await(listener, CONTROL_RESERVE);
+        if (i < ROWS(connections) / 2)
+            say(connections[i], call);
     }
-    ck_assert_int_le(count, 2 * (int)options.warm);
-    while (count > 0)
-        (void)zcrp_connection_close(connections[--count]);
-    ck_assert(is_alive());
+    for (int i = 0; i < ROWS(connections); i++)
+        (void)zcrp_connection_close(connections[i]);
     (void)zcrp_connection_close(tunnel);
     (void)zcrp_listener_close(listener);
+    (void)close(target);
 }
 
 /* FINE comes once. A second one, behind the end of the data, would be an answer of SOCKS. */
