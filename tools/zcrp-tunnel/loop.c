@@ -1,10 +1,9 @@
 #include "loop.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -19,15 +18,15 @@ static struct loop {
     const struct loop_calls *calls;
     int epoll;
     struct zcrp_queue *queue;
-    struct watch completions, finished;
+    struct watch completions;
     struct turn *due;
     int64_t ticked_ns;
-    sigset_t unblocked, blocked; /* while it waits, and else */
     bool has_ended;
     int status;
 } loop;
 
-static volatile sig_atomic_t ending_signal, usr1_came;
+static atomic_int ending_signal;
+static atomic_bool usr1_came;
 
 /* ---- jobs ---- */
 
@@ -40,13 +39,11 @@ static struct {
 
 static void on_done(struct crew_job *job)
 {
-    const uint64_t one = 1;
-
     pthread_mutex_lock(&jobs.lock);
     job->next = jobs.done;
     jobs.done = job;
     pthread_mutex_unlock(&jobs.lock);
-    (void)!write(loop.finished.fd, &one, sizeof(one));
+    (void)zcrp_queue_interrupt(loop.queue); /* which wakes the loop */
 }
 
 void loop_job(struct job *job, enum job_kind kind)
@@ -71,14 +68,6 @@ static void finish_jobs(void)
     }
 }
 
-static void on_finished(struct watch *watch, uint32_t events)
-{
-    uint64_t count;
-
-    (void)events;
-    (void)!read(watch->fd, &count, sizeof(count));
-}
-
 /* ---- the queue, and signals ---- */
 
 static void on_completions(struct watch *watch, uint32_t events)
@@ -95,48 +84,41 @@ static void on_completions(struct watch *watch, uint32_t events)
     }
 }
 
+/* In any thread. */
 static void on_signal(int number)
 {
     if (number == SIGUSR1)
-        usr1_came = 1;
+        usr1_came = true;
     else
         ending_signal = number;
+    (void)zcrp_queue_interrupt(loop.queue);
 }
 
 static void catch_signals(void)
 {
-    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-    const struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction usr1 = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
     signals_catch_ends(on_signal, 0);
-    (void)sigaction(SIGUSR1, &action, NULL);
-    (void)pthread_sigmask(SIG_BLOCK, NULL, &loop.unblocked);
-    loop.blocked = loop.unblocked;
-    for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++) {
-        sigaddset(&loop.blocked, caught[i]);
-        sigdelset(&loop.unblocked, caught[i]);
-    }
+    (void)sigaction(SIGUSR1, &usr1, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)pthread_sigmask(SIG_SETMASK, &loop.blocked, NULL);
 }
 
 int loop_open(const struct loop_calls *calls)
 {
     loop.calls = calls;
-    catch_signals();
     loop.epoll = epoll_create1(EPOLL_CLOEXEC);
-    loop.finished = (struct watch){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), on_finished, NULL};
-    for (int kind = 0; kind < JOB_KINDS; kind++) {
-        if (crew_init(&jobs.crews[kind], "zcrp-tunnel job", CREW_THREADS_MOST) != 0)
-            return complain("cannot start threads: %s", strerror(errno));
-        jobs.crews[kind].on_done = on_done;
-    }
     int code = zcrp_queue_open(&loop.queue);
     if (code == 0)
         loop.completions = (struct watch){zcrp_queue_descriptor(loop.queue), on_completions, NULL};
     if (code != 0 || loop.completions.fd < 0)
         return complain("cannot open a queue: %s", zcrp_explain(code));
-    if (!loop_watch(&loop.finished, EPOLLIN) || !loop_watch(&loop.completions, EPOLLIN))
+    catch_signals();
+    for (int kind = 0; kind < JOB_KINDS; kind++) {
+        if (crew_init(&jobs.crews[kind], "zcrp-tunnel job", CREW_THREADS_MOST) != 0)
+            return complain("cannot start threads: %s", strerror(errno));
+        jobs.crews[kind].on_done = on_done;
+    }
+    if (!loop_watch(&loop.completions, EPOLLIN))
         return complain("cannot poll: %s", strerror(errno));
     return 0;
 }
@@ -211,17 +193,14 @@ static void tick(void)
         loop.ticked_ns = now_ns;
         loop.calls->on_tick(now_ns);
     }
-    if (usr1_came) {
-        usr1_came = 0;
+    if (atomic_exchange(&usr1_came, false))
         loop.calls->on_usr1();
-    }
 }
 
 static void run_once(void)
 {
     struct epoll_event events[EVENTS];
-    int count =
-        epoll_pwait(loop.epoll, events, EVENTS, loop.due != NULL ? 0 : TICK_MS, &loop.unblocked);
+    int count = epoll_wait(loop.epoll, events, EVENTS, loop.due != NULL ? 0 : TICK_MS);
 
     for (int i = 0; i < count; i++) {
         struct watch *watch = events[i].data.ptr;
@@ -255,15 +234,4 @@ void loop_stop(int status)
 bool loop_has_ended(void)
 {
     return loop.has_ended || ending_signal != 0;
-}
-
-int loop_interruptible(int (*call)(void))
-{
-    sigset_t ending = loop.unblocked;
-
-    sigaddset(&ending, SIGUSR1);
-    (void)pthread_sigmask(SIG_SETMASK, &ending, NULL);
-    int status = call();
-    (void)pthread_sigmask(SIG_SETMASK, &loop.blocked, NULL);
-    return status;
 }

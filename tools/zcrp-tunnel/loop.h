@@ -40,8 +40,7 @@ struct loop_calls {
     void (*on_end)(void);            /* the loop is over: closes that this starts are waited for */
 };
 
-/* Blocks the signals that end the loop: call it before the library has threads. 0, or -1 with a
- * complaint. */
+/* From now on signals end the loop, and a system call that waits. 0, or -1 with a complaint. */
 int loop_open(const struct loop_calls *calls);
 
 /* The queue to which connections and listeners are added. */
@@ -63,8 +62,5 @@ void loop_job(struct job *job, enum job_kind kind);
 int loop_run(void);
 void loop_stop(int status);
 bool loop_has_ended(void);
-
-/* Runs `call` with those signals unblocked that end the loop: system calls end with EINTR. */
-int loop_interruptible(int (*call)(void));
 
 #endif

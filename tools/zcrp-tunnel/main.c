@@ -172,6 +172,10 @@ int main(int argc, char **argv)
         return arguments_status(status);
     if (check(&options, word) != 0)
         return arguments_status(-1);
+    if (options.rsh == NULL)
+        options.rsh = remote_shell();
+    if (options.far_program == NULL)
+        options.far_program = tunnel_program.name;
     if (options.is_far)
         return far_run(&options);
     if (options.serve.host[0] != '\0')

@@ -33,7 +33,6 @@ static struct near {
     struct remote remote;
     struct watch remote_out; /* which ends with it */
     struct stream *tunnel;
-    int64_t tunnel_ns;             /* when it was begun, or up: then WELCOME is due */
     struct control reserve;        /* what a connection for CALL says first */
     struct streams idle, reserved; /* connections for clients, and for CALL: found or not yet */
     bool has_reverse;
@@ -42,7 +41,7 @@ static struct near {
     bool must_ask[FORWARDS_MOST], was_refused[FORWARDS_MOST]; /* -R: LISTEN was refused */
     int64_t asked_ns;
     int attempts; /* at the beginning, to a far end that is busy */
-    bool is_up, was_up, remote_ended;
+    bool is_up, was_up;
     bool has_complained;       /* of the last attempt to connect */
     int64_t retry_ns, wait_ns; /* when it begins anew, and how long it waits the next time */
     bool is_finding;           /* it has begun, and has no `tunnel` yet */
@@ -256,6 +255,12 @@ static void on_tunnel_control(const struct control *control)
     }
 }
 
+static void let_go_of_remote(void)
+{
+    loop_close(&near.remote_out);
+    near.remote.out = -1; /* the same */
+}
+
 /* The remote shell starts a far end, with a key of its own. 0, or -1 with a complaint, unless a
  * signal has come. */
 static int start_far(void)
@@ -265,19 +270,17 @@ static int start_far(void)
     struct meeting meeting;
     bool is_one_host = false;
 
-    (void)snprintf(window, sizeof(window), "%llu",
-                   (unsigned long long)near.options->streams.window);
+    quantity_bytes(window, near.options->streams.window);
     (void)snprintf(silence, sizeof(silence), "%.3f",
                    (double)near.options->streams.silence_ns / 1e9);
-    loop_leave(&near.remote_out);
+    let_go_of_remote();
     remote_end(&near.remote);
-    near.remote_out.fd = -1; /* closed */
     zcrp_keys_free(near.zcrp.keys);
     near.zcrp.keys = NULL;
     meeting_make(&meeting, (uint16_t)near.options->port);
-    const char *rsh = near.options->rsh, *far_program = near.options->far_program;
-    int status = remote_start(&near.remote, rsh != NULL ? rsh : remote_shell(), near.login,
-                              far_program != NULL ? far_program : tunnel_program.name, arguments);
+    int status = remote_start(&near.remote, near.options->rsh, near.login,
+                              near.options->far_program, arguments);
+    near.remote_out.fd = near.remote.out;
     if (loop_has_ended()) /* by a signal meanwhile: ssh may take long to answer */
         status = -1;
     if (status == 0)
@@ -290,7 +293,6 @@ static int start_far(void)
     if (near.options->address == NULL)
         (void)snprintf(near.far.host, sizeof(near.far.host), "%s",
                        is_one_host ? "127.0.0.1" : host_of(near.login));
-    near.remote_out.fd = near.remote.out;
     return loop_watch(&near.remote_out, EPOLLIN) ? 0 : -1;
 }
 
@@ -318,9 +320,9 @@ static void on_found(struct stream *stream, const char *why)
         return;
     }
     near.tunnel = stream;
-    near.tunnel->phase = STREAM_CONTROL;
-    near.tunnel_ns = clock_now_ns();
-    (void)stream_say(near.tunnel, &(struct control){.kind = CONTROL_HELLO});
+    stream->phase = STREAM_CONTROL;
+    stream->since_ns = clock_now_ns();
+    (void)stream_say(stream, &(struct control){.kind = CONTROL_HELLO});
 }
 
 /* Begins the tunnel. */
@@ -328,7 +330,7 @@ static void begin(void)
 {
     struct zcrp_options zcrp;
 
-    if (near.login != NULL && loop_interruptible(start_far) != 0) {
+    if (near.login != NULL && start_far() != 0) {
         fail();
         return;
     }
@@ -340,9 +342,10 @@ static void begin(void)
 
 static void on_lost(int code)
 {
-    const char *why = near.remote_ended ? "the remote shell has ended"
-                      : code != 0       ? zcrp_strerror(code)
-                                        : "the far end is none of zcrp-tunnel";
+    bool has_shell_ended = near.login != NULL && near.remote.out < 0;
+    const char *why = has_shell_ended ? "the remote shell has ended"
+                      : code != 0     ? zcrp_strerror(code)
+                                      : "the far end is none of zcrp-tunnel";
     bool was_up = near.is_up;
 
     near.tunnel = NULL;
@@ -376,11 +379,8 @@ static void on_remote(struct watch *watch, uint32_t events)
     (void)events;
     if (read(watch->fd, bytes, sizeof(bytes)) > 0)
         return;
-    loop_close(watch);
-    near.remote.out = -1;
-    near.remote_ended = true;
+    let_go_of_remote();
     stream_drop_all();
-    near.remote_ended = false;
 }
 
 /* ---- what comes ---- */
@@ -415,8 +415,7 @@ static void on_control(struct stream *stream, const struct control *control)
 
 static void on_up(struct stream *stream)
 {
-    if (stream == near.tunnel)
-        near.tunnel_ns = clock_now_ns();
+    stream->since_ns = clock_now_ns(); /* from now on the tunnel's WELCOME is due */
     near.connecting--;
     fill();
 }
@@ -458,7 +457,7 @@ static void on_tick(int64_t now_ns)
     if (near.tunnel == NULL && !near.is_finding && now_ns >= near.retry_ns)
         begin();
     else if (near.tunnel != NULL && near.tunnel->is_up && !near.is_up &&
-             now_ns - near.tunnel_ns > near.options->streams.silence_ns)
+             now_ns - near.tunnel->since_ns > near.options->streams.silence_ns)
         stream_drop(near.tunnel); /* it is connected, and has no WELCOME */
     ask_again(now_ns);
     fill();

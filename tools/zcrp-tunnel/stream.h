@@ -82,7 +82,7 @@ struct stream {
     struct streams *idle; /* that it is one of; NULL: none */
     struct stream *next;  /* of these */
     struct dial *dial;    /* the way to its target; NULL: none */
-    int64_t since_ns;     /* that it is REFUSED; if it is broken, when it last went on */
+    int64_t since_ns;     /* that it is up, or REFUSED; if it is broken, when it last went on */
 
     /* The owner's. */
     int role;

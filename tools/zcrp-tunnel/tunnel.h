@@ -18,8 +18,8 @@ enum {
 enum { PORT_OF_SERVERS = 6637 };
 
 struct options {
-    const char *rsh, *far_program, *keys, *address; /* NULL: not given */
-    uint64_t port;                                  /* of the far end that is started; 0: any */
+    const char *rsh, *far_program, *keys, *address;
+    uint64_t port; /* of the far end that is started; 0: any */
     struct stream_settings streams;
     uint64_t warm; /* idle connections that are kept */
     struct forward forwards[FORWARDS_MOST];
