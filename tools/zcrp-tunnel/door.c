@@ -215,7 +215,7 @@ static int listen_at(const char *host, uint16_t port, const char **why)
 {
     const int on = 1, off = 0;
     struct addrinfo *found;
-    int code = socket_resolve(&found, host, port, AI_PASSIVE | AI_NUMERICHOST);
+    int code = socket_resolve(&found, SOCK_STREAM, host, port, AI_PASSIVE | AI_NUMERICHOST);
 
     *why = code != 0 ? gai_strerror(code) : NULL;
     if (code != 0)

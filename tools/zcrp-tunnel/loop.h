@@ -24,7 +24,7 @@ struct turn {
 
 /* What may take long: crew.work in a thread, then `finish` in the loop, at the end of a round. Each
  * kind has threads of its own: a peer that lets closes wait keeps no other peer's name waiting. */
-enum job_kind { JOB_FIND, JOB_RESOLVE, JOB_CLOSE, JOB_KINDS };
+enum job_kind { JOB_RESOLVE, JOB_CLOSE, JOB_KINDS };
 
 struct job {
     struct crew_job crew;

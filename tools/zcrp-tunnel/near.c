@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -28,7 +29,8 @@ static const int64_t listen_again_ns = 5000000000;
 static struct near {
     const struct options *options;
     struct zcrp_options zcrp;
-    struct address far, found; /* as the user says, and where the tunnel has found it */
+    struct address far, found; /* as the user says, and where it was found */
+    struct dial *finding;      /* NULL: nothing looks for it */
     const char *login;         /* for the remote shell; NULL: the far end stands */
     struct remote remote;
     struct watch remote_out; /* which ends with it */
@@ -44,7 +46,6 @@ static struct near {
     bool is_up, was_up;
     bool has_complained;       /* of the last attempt to connect */
     int64_t retry_ns, wait_ns; /* when it begins anew, and how long it waits the next time */
-    bool is_finding;           /* it has begun, and has no `tunnel` yet */
 } near;
 
 /* Behind "user@". */
@@ -59,25 +60,30 @@ static const char *host_of(const char *login)
 
 static const struct stream_owner owner;
 
-/* A new connection, or NULL, of which it complains. */
-static void take_connection(struct stream *stream, int role, const char *why)
+/* Once, until it can connect. */
+static void complain_of_far(const char *why)
 {
-    if (stream == NULL && !near.has_complained)
+    if (!near.has_complained)
         (void)complain("cannot connect to %s: %s", near.far.host, why);
-    near.has_complained = stream == NULL;
-    if (stream != NULL) {
-        stream->role = role;
-        near.connecting += !stream->is_up;
-    }
+    near.has_complained = true;
 }
 
 /* Connects to the far end, without waiting. NULL, with a complaint. */
 static struct stream *connect_far(int role)
 {
+    struct zcrp_options zcrp = near.zcrp;
     const char *why;
-    struct stream *stream = stream_connect(&near.found, &near.zcrp, &owner, &why);
 
-    take_connection(stream, role, why);
+    if (role == ROLE_TUNNEL)
+        zcrp.connect_ns = 0; /* that nobody is there is known soon */
+    struct stream *stream = stream_connect(&near.found, &zcrp, &owner, &why);
+    if (stream == NULL) {
+        complain_of_far(why);
+        return NULL;
+    }
+    near.has_complained = false;
+    stream->role = role;
+    near.connecting += !stream->is_up;
     return stream;
 }
 
@@ -204,17 +210,12 @@ static void ask_again(int64_t now_ns)
 
 static void on_welcome(const struct control *welcome)
 {
-    char peer[64];
-
     near.reserve = *welcome;
     near.reserve.kind = CONTROL_RESERVE;
     if (near.was_up)
         (void)complain("connected to %s again", near.far.host);
     near.is_up = near.was_up = true;
     near.wait_ns = second_ns / 2;
-    if (zcrp_connection_peer(near.tunnel->connection, peer, sizeof(peer)) != 0 ||
-        spec_address(&near.found, peer, 0) != 0)
-        near.found = near.far;
     for (uint16_t i = 0; i < near.options->forward_count; i++)
         if (near.options->forwards[i].is_reverse)
             ask_to_listen(i);
@@ -311,33 +312,35 @@ static void fail(void)
         wait_a_while();
 }
 
-static void on_found(struct stream *stream, const char *why)
+/* Begins the tunnel, once its far end's name is known. */
+static void on_found(void *context, int fd, enum refusal reason, const char *text)
 {
-    near.is_finding = false;
-    take_connection(stream, ROLE_TUNNEL, why);
-    if (stream == NULL) {
+    (void)context;
+    (void)reason;
+    near.finding = NULL;
+    if (fd < 0) {
+        complain_of_far(text);
         fail();
         return;
     }
-    near.tunnel = stream;
-    stream->phase = STREAM_CONTROL;
-    stream->since_ns = clock_now_ns();
-    (void)stream_say(stream, &(struct control){.kind = CONTROL_HELLO});
+    near.found = socket_peer(fd);
+    (void)close(fd);
+    near.tunnel = loop_has_ended() ? NULL : connect_far(ROLE_TUNNEL);
+    if (near.tunnel == NULL) {
+        fail();
+        return;
+    }
+    near.tunnel->phase = STREAM_CONTROL;
+    near.tunnel->since_ns = clock_now_ns();
+    (void)stream_say(near.tunnel, &(struct control){.kind = CONTROL_HELLO});
 }
 
-/* Begins the tunnel. */
 static void begin(void)
 {
-    struct zcrp_options zcrp;
-
-    if (near.login != NULL && start_far() != 0) {
+    if (near.login != NULL && start_far() != 0)
         fail();
-        return;
-    }
-    zcrp = near.zcrp;
-    zcrp.connect_ns = 0; /* that nobody is there is known soon */
-    near.is_finding = true;
-    stream_find(&near.far, &zcrp, &owner, on_found);
+    else
+        dial_start(&near.finding, SOCK_DGRAM, near.far.host, near.far.port, "", on_found, NULL);
 }
 
 static void on_lost(int code)
@@ -454,7 +457,7 @@ static void on_tick(int64_t now_ns)
     door_tick(now_ns);
     if (loop_has_ended())
         return;
-    if (near.tunnel == NULL && !near.is_finding && now_ns >= near.retry_ns)
+    if (near.tunnel == NULL && near.finding == NULL && now_ns >= near.retry_ns)
         begin();
     else if (near.tunnel != NULL && near.tunnel->is_up && !near.is_up &&
              now_ns - near.tunnel->since_ns > near.options->streams.silence_ns)

@@ -13,16 +13,28 @@
 
 #include "common/clock.h"
 #include "loop.h"
-#include "spec.h"
 
 enum { SHARES = 64 };
 
 static const int64_t dial_ns = 20000000000;
 static const int64_t address_ns = 5000000000; /* of one that has others behind it */
 
-int socket_resolve(struct addrinfo **found, const char *host, uint16_t port, int flags)
+struct address socket_peer(int fd)
 {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV};
+    struct sockaddr_in6 peer = {0}; /* its port is where IPv4's is, too */
+    struct address address = {.host = ""};
+    socklen_t size = sizeof(peer);
+
+    (void)getpeername(fd, (struct sockaddr *)&peer, &size);
+    (void)getnameinfo((struct sockaddr *)&peer, size, address.host, HOST_ROOM, NULL, 0,
+                      NI_NUMERICHOST);
+    address.port = ntohs(peer.sin6_port);
+    return address;
+}
+
+int socket_resolve(struct addrinfo **found, int type, const char *host, uint16_t port, int flags)
+{
+    const struct addrinfo hints = {.ai_socktype = type, .ai_flags = flags | AI_NUMERICSERV};
     char text[PORT_ROOM];
 
     (void)snprintf(text, sizeof(text), "%u", (unsigned)port);
@@ -68,6 +80,7 @@ struct dial {
     enum { DIAL_WAITS, DIAL_RESOLVES, DIAL_CONNECTS, DIAL_OVER } phase;
     int code;       /* of getaddrinfo, or errno */
     unsigned share; /* of its asker */
+    int type;       /* of its sockets */
     char host[HOST_ROOM];
     uint16_t port;
 };
@@ -105,7 +118,7 @@ static void try_next(struct dial *dial)
 {
     while (dial->tried != NULL) {
         const struct addrinfo *to = dial->tried;
-        int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        int fd = socket(to->ai_family, dial->type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
         dial->tried = to->ai_next;
         dial->tried_ns = clock_now_ns();
@@ -156,7 +169,7 @@ static void resolve_in_thread(struct crew_job *job)
 {
     struct dial *dial = dial_of(job);
 
-    dial->code = socket_resolve(&dial->found, dial->host, dial->port, 0);
+    dial->code = socket_resolve(&dial->found, dial->type, dial->host, dial->port, 0);
 }
 
 /* No share has more threads than are free: one whose names are slow leaves half of the threads to
@@ -195,7 +208,7 @@ static unsigned share_of(const char *asker)
 
 /* ---- all of them ---- */
 
-void dial_start(struct dial **started, const char *host, uint16_t port, const char *asker,
+void dial_start(struct dial **started, int type, const char *host, uint16_t port, const char *asker,
                 dial_end on_end, void *context)
 {
     struct dial *dial = *started = calloc(1, sizeof(*dial));
@@ -210,11 +223,12 @@ void dial_start(struct dial **started, const char *host, uint16_t port, const ch
                           .context = context,
                           .since_ns = clock_now_ns(),
                           .share = share_of(asker),
+                          .type = type,
                           .port = port};
     (void)snprintf(dial->host, sizeof(dial->host), "%s", host);
     *last_dial = dial;
     last_dial = &dial->next;
-    if (socket_resolve(&dial->found, host, port, AI_NUMERICHOST) == 0)
+    if (socket_resolve(&dial->found, type, host, port, AI_NUMERICHOST) == 0)
         use_found(dial);
     else
         resolve_if_free(dial);

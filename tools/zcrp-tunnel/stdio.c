@@ -2,10 +2,12 @@
  * ssh: ProxyCommand zcrp-tunnel --keys FILE --stdio HOST %h:%p */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "sockets.h"
 #include "tunnel.h"
 
 enum { PATH_ROOM = 32 };
@@ -16,8 +18,10 @@ static struct {
     int flags;
 } before[2] = {{.kept = -1}, {.kept = -1}};
 
-static const char *target_word;
+static const char *target_word; /* of the command line */
 static struct address target, far;
+static struct zcrp_options zcrp;
+static struct dial *finding;
 static struct stream *running; /* NULL: it has ended, or not begun */
 
 /* A pipe that is opened anew has flags of its own. False: it is none, or is another user's, or
@@ -92,10 +96,19 @@ static const struct stream_owner owner = {on_control, on_idle, on_dead, NULL, NU
 static const struct loop_calls calls = {stream_on_completion, on_tick, stream_tell_counts,
                                         stream_drop_all};
 
-static void on_found(struct stream *stream, const char *why)
+static void on_found(void *context, int fd, enum refusal reason, const char *why)
 {
     const struct control open = control_make(CONTROL_OPEN, 0, target.port, target.host);
+    struct stream *stream = NULL;
 
+    (void)context;
+    (void)reason;
+    if (fd >= 0) {
+        const struct address found = socket_peer(fd);
+
+        (void)close(fd);
+        stream = stream_connect(&found, &zcrp, &owner, &why);
+    }
     if (stream == NULL) {
         (void)complain("cannot connect to %s: %s", far.host, why);
         loop_stop(STATUS_BROKEN);
@@ -110,6 +123,7 @@ static void on_found(struct stream *stream, const char *why)
 
 int stdio_run(const struct options *options, const char *word)
 {
+    target_word = word;
     if (spec_address(&target, word, 0) != 0 || target.host[0] == '\0') {
         (void)complain("the target: '%s' is not HOST:PORT", word);
         return STATUS_USAGE;
@@ -117,13 +131,12 @@ int stdio_run(const struct options *options, const char *word)
     struct zcrp_keys *keys = meeting_server_keys(options->keys);
     if (keys == NULL || loop_open(&calls) != 0)
         return STATUS_BROKEN;
-    struct zcrp_options zcrp = stream_setup(&options->streams, keys);
+    zcrp = stream_setup(&options->streams, keys);
     zcrp.connect_ns = 0; /* that nobody is there is known soon */
-    target_word = word;
     far = options->stdio;
     if (options->address != NULL)
         (void)snprintf(far.host, sizeof(far.host), "%s", options->address);
-    stream_find(&far, &zcrp, &owner, on_found);
+    dial_start(&finding, SOCK_DGRAM, far.host, far.port, "", on_found, NULL);
     int status = loop_run();
     block_again(STDOUT_FILENO);
     block_again(STDIN_FILENO); /* last: if both are one terminal, these are its flags */

@@ -651,8 +651,8 @@ struct stream *stream_create(struct zcrp_connection *connection, const struct st
     return stream;
 }
 
-static struct zcrp_connection *connect_to(const struct address *to, const struct zcrp_options *zcrp,
-                                          const char **why)
+struct stream *stream_connect(const struct address *to, const struct zcrp_options *zcrp,
+                              const struct stream_owner *owner, const char **why)
 {
     struct zcrp_connection *connection;
     char port[PORT_ROOM];
@@ -660,55 +660,7 @@ static struct zcrp_connection *connect_to(const struct address *to, const struct
     (void)snprintf(port, sizeof(port), "%u", (unsigned)to->port);
     int code = zcrp_connect(&connection, to->host, port, zcrp, 0);
     *why = code != 0 ? zcrp_explain(code) : "no memory";
-    return connection;
-}
-
-struct stream *stream_connect(const struct address *to, const struct zcrp_options *zcrp,
-                              const struct stream_owner *owner, const char **why)
-{
-    struct zcrp_connection *connection = connect_to(to, zcrp, why);
-
-    return connection != NULL ? stream_create(connection, owner) : NULL;
-}
-
-static struct {
-    struct job job;
-    struct address to;
-    struct zcrp_options zcrp;
-    const struct stream_owner *owner;
-    stream_found on_found;
-    struct zcrp_connection *connection; /* NULL: why not */
-    char why[COMPLAIN_ROOM];
-} finding;
-
-/* In a thread, which has an explanation of its own. */
-static void find(struct crew_job *job)
-{
-    const char *why;
-
-    (void)job;
-    finding.connection = connect_to(&finding.to, &finding.zcrp, &why);
-    (void)snprintf(finding.why, sizeof(finding.why), "%s", why);
-}
-
-static void tell_found(struct job *job)
-{
-    (void)job;
-    if (!loop_has_ended())
-        finding.on_found(
-            finding.connection != NULL ? stream_create(finding.connection, finding.owner) : NULL,
-            finding.why);
-}
-
-void stream_find(const struct address *to, const struct zcrp_options *zcrp,
-                 const struct stream_owner *owner, stream_found on_found)
-{
-    finding.job = (struct job){.crew.work = find, .finish = tell_found};
-    finding.to = *to;
-    finding.zcrp = *zcrp;
-    finding.owner = owner;
-    finding.on_found = on_found;
-    loop_job(&finding.job, JOB_FIND);
+    return code == 0 ? stream_create(connection, owner) : NULL;
 }
 
 /* Begins to poll the descriptors, which do not block. */
@@ -779,5 +731,5 @@ void stream_dial(struct stream *stream, const char *host, uint16_t port)
     char *colon = strrchr(peer, ':'); /* each connection has a port of its own */
     if (colon != NULL)
         *colon = '\0';
-    dial_start(&stream->dial, host, port, peer, on_dialed, stream);
+    dial_start(&stream->dial, SOCK_STREAM, host, port, peer, on_dialed, stream);
 }

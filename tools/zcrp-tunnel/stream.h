@@ -103,14 +103,10 @@ struct zcrp_options stream_setup(const struct stream_settings *settings, struct 
 /* Takes over the connection, and posts buffers. NULL: it could not, and closes the connection. */
 struct stream *stream_create(struct zcrp_connection *connection, const struct stream_owner *owner);
 
-/* The same with a connection to this address, for whose peer it does not wait. NULL, and why. */
+/* The same with a connection to this address, which is no name, and for whose peer it does not
+ * wait. NULL, and why. */
 struct stream *stream_connect(const struct address *to, const struct zcrp_options *zcrp,
                               const struct stream_owner *owner, const char **why);
-
-/* The same for an address whose name has to be looked up, which a thread does: one at a time. */
-typedef void (*stream_found)(struct stream *stream, const char *why);
-void stream_find(const struct address *to, const struct zcrp_options *zcrp,
-                 const struct stream_owner *owner, stream_found on_found);
 
 /* Puts it among these; takes one out, which is up if any is, or this one. NULL: there is none whose
  * connection has not ended. One that dies takes itself out. */

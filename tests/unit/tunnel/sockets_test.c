@@ -31,14 +31,14 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
                        struct addrinfo **found)
 {
     static atomic_int asked;
-    bool is_once = host != NULL && strcmp(host, "once") == 0;
+    bool is_name = host != NULL && (hints->ai_flags & AI_NUMERICHOST) == 0;
+    bool is_once = is_name && strcmp(host, "once") == 0;
 
     if (is_once && atomic_fetch_add(&asked, 1) == 0)
-        host = "127.0.0.1";
-    else if (is_once)
+        return __real_getaddrinfo("127.0.0.1", port, hints, found);
+    if (is_once)
         (void)!write(lookup_again, "", 1);
-    if (host == NULL || (strcmp(host, "slow") != 0 && strcmp(host, "once") != 0) ||
-        (hints->ai_flags & AI_NUMERICHOST) != 0)
+    else if (!is_name || strcmp(host, "slow") != 0)
         return __real_getaddrinfo(host, port, hints, found);
     while (atomic_load(&is_slow))
         (void)usleep(1000);
@@ -96,7 +96,7 @@ TEST(dial_tick__a_name_that_takes_long)
 
     if (!begin())
         return;
-    dial_start(&dial, "localhost", 1, "", on_end, NULL);
+    dial_start(&dial, SOCK_STREAM, "localhost", 1, "", on_end, NULL);
     dial_tick(clock_now_ns() + 15 * second_ns);
     ck_assert_int_eq(ends, 0);
     dial_tick(clock_now_ns() + 25 * second_ns);
@@ -120,7 +120,7 @@ TEST(dial_start__an_address)
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, size), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &size), 0);
-    dial_start(&dial, "127.0.0.1", ntohs(at.sin_port), "", on_end, NULL);
+    dial_start(&dial, SOCK_STREAM, "127.0.0.1", ntohs(at.sin_port), "", on_end, NULL);
     ck_assert_ptr_nonnull(dial);
     (void)loop_run();
     ck_assert_int_eq(ends, 1);
@@ -138,8 +138,8 @@ TEST(dial_start__slow_names_of_one_asker)
     if (!begin())
         return;
     for (int i = 0; i < ROWS(slow); i++)
-        dial_start(&slow[i], "slow", 1, "192.0.2.1", on_end, NULL);
-    dial_start(&other, "localhost", 1, "192.0.2.2", on_end, NULL);
+        dial_start(&slow[i], SOCK_STREAM, "slow", 1, "192.0.2.1", on_end, NULL);
+    dial_start(&other, SOCK_STREAM, "localhost", 1, "192.0.2.2", on_end, NULL);
     for (int i = CREW_THREADS_MOST; i < ROWS(slow); i++)
         dial_cancel(slow[i]); /* those that wait for a thread, too */
     (void)loop_run();
