@@ -44,7 +44,7 @@ static bool is_verbose;
 
 static struct {
     uint64_t streams, refused, reset; /* since the start: opened, of these refused or reset */
-    uint64_t bytes_out, bytes_in;     /* of TCP streams that are over */
+    uint64_t bytes_out, bytes_in;     /* from this end's TCP sockets, and to them */
     unsigned open, connections;       /* now */
 } counts;
 
@@ -86,20 +86,12 @@ void stream_note(const struct stream *stream, const char *what)
 
 void stream_tell_counts(void)
 {
-    uint64_t out = counts.bytes_out, in = counts.bytes_in;
-
-    for (const struct stream *s = all; s != NULL; s = s->after) {
-        bool is_open = s->in.fd >= 0 || s->out.fd >= 0;
-
-        out += is_open ? s->bytes_out : 0;
-        in += is_open ? s->bytes_in : 0;
-    }
     fprintf(stderr,
             "{\"streams\": %" PRIu64 ", \"open\": %u, \"refused\": %" PRIu64 ", \"reset\": %" PRIu64
             ", \"connections\": %u, \"bytes_out\": %" PRIu64 ", \"bytes_in\": %" PRIu64
             ", \"buffer_bytes\": %" PRIu64 "}\n",
-            counts.streams, counts.open, counts.refused, counts.reset, counts.connections, out, in,
-            buffers_extra());
+            counts.streams, counts.open, counts.refused, counts.reset, counts.connections,
+            counts.bytes_out, counts.bytes_in, buffers_extra());
     (void)fflush(stderr);
 }
 
@@ -180,8 +172,6 @@ static void close_tcp(struct stream *stream, bool is_reset)
         return;
     counts.open--;
     counts.reset += is_reset;
-    counts.bytes_out += stream->bytes_out;
-    counts.bytes_in += stream->bytes_in;
     if (stream->is_socket && !is_reset)
         socket_complete(stream->in.fd);
     loop_close(&stream->in);
@@ -430,7 +420,7 @@ static bool write_out(struct stream *stream, struct buffer *buffer)
         if (count <= 0)
             return false;
         buffer->done += (uint32_t)count;
-        stream->bytes_in += (uint64_t)count;
+        counts.bytes_in += (uint64_t)count;
     }
     return true;
 }
@@ -555,6 +545,7 @@ static bool read_in(struct stream *stream)
     buffers_add(&stream->sending, buffer);
     stream->sending_bytes += (uint64_t)count;
     stream->bytes_out += (uint64_t)count;
+    counts.bytes_out += (uint64_t)count;
     if (count < (ssize_t)room && !stream->has_hung_up && stream->is_socket)
         stream->is_readable = false; /* epoll tells of what comes later */
     return stream->is_readable;
@@ -674,7 +665,7 @@ static void attach(struct stream *stream, int in, int out)
     stream->is_readable = stream->is_writable = true;
     stream->has_hung_up = stream->is_broken = false;
     stream->sent_end = stream->sent_done = stream->has_peer_end = stream->has_peer_done = false;
-    stream->bytes_in = stream->bytes_out = 0;
+    stream->bytes_out = 0;
     counts.open++;
     if (in == out)
         socket_prepare(in);

@@ -67,7 +67,7 @@ struct stream {
     bool sent_end, sent_done, has_peer_end, has_peer_done;
     unsigned peer_posted; /* buffers that the peer has posted for this connection, as it says */
     char name[NAME_ROOM]; /* what it is, for people */
-    uint64_t bytes_out, bytes_in; /* of the TCP stream: from this end's socket, and to it */
+    uint64_t bytes_out;   /* that this end's socket has given */
 
     struct buffers posted, sending;
     unsigned credit, landed; /* buffers to post; large messages since round_ns */
