@@ -252,11 +252,13 @@ static void on_input(struct watch *watch, uint32_t events)
         loop_stop(STATUS_FINE);
 }
 
+/* Opens the loop when it listens: until then a signal ends the process, however long the lookup of
+ * a name takes. */
 static int listen_at(const char *host, uint64_t port, struct zcrp_keys *keys)
 {
     const struct zcrp_options zcrp = stream_setup(&options->streams, keys);
 
-    if (meeting_listen(&listener, host, port, &zcrp) != 0)
+    if (meeting_listen(&listener, host, port, &zcrp) != 0 || loop_open(&calls) != 0)
         return -1;
     int code = zcrp_queue_add_listener(loop_queue(), listener, NULL);
     return code == 0 ? 0 : complain("cannot listen: %s", zcrp_explain(code));
@@ -275,8 +277,7 @@ int far_serve(const struct options *given)
     const char *host = given->serve.host[0] == '*' ? NULL : given->serve.host;
 
     options = given;
-    if (loop_open(&calls) != 0 ||
-        listen_at(host, given->serve.port, meeting_server_keys(given->keys)) != 0)
+    if (listen_at(host, given->serve.port, meeting_server_keys(given->keys)) != 0)
         return STATUS_BROKEN;
     printf("zcrp-tunnel serves UDP port %d\n", zcrp_listener_port(listener));
     (void)fflush(stdout);
@@ -295,8 +296,7 @@ int far_run(struct options *given)
     if (meeting_hear(&meeting, &tunnel_program) != 0)
         return STATUS_USAGE;
     int status = STATUS_BROKEN;
-    if (loop_open(&calls) == 0 &&
-        listen_at(NULL, meeting.port, meeting_keys(&meeting, &tunnel_program)) == 0 &&
+    if (listen_at(NULL, meeting.port, meeting_keys(&meeting, &tunnel_program)) == 0 &&
         meeting_answer(&meeting, &tunnel_program, (uint16_t)zcrp_listener_port(listener)) == 0 &&
         loop_watch(&input, EPOLLIN))
         status = run();

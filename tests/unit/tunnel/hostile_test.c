@@ -97,6 +97,7 @@ static void run_end(int (*run)(void))
     ck_assert_int_ge(end, 0);
     if (end != 0)
         return;
+    (void)signal(SIGTERM, SIG_DFL); /* no more the suite's */
     _exit(freopen("/dev/null", "w", stdout) != NULL ? run() : EXIT_FAILURE);
 }
 
@@ -464,40 +465,53 @@ TEST(near__a_second_fine, .needs = has_keys)
     (void)zcrp_listener_close(listener);
 }
 
-/* The test's own lookup of "slow" never ends (sockets_test.c). */
 static int run_near_to_slow(void)
 {
     options.forward_count = 1;
-    options.forwards[0].bind.port = near_port;
     return near_run(&options, "slow:1");
 }
 
-/* A signal ends it all the same. It listens before the lookup, and after it has blocked signals. */
-TEST(near__a_signal_during_a_lookup, .needs = has_keys)
+static int run_far_at_slow(void)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int status = 0, client;
-    pid_t ended = 0;
+    strcpy(options.serve.host, "slow");
+    return far_serve(&options);
+}
 
-    if (!may_fork())
-        return;
-    near_port = free_port(SOCK_STREAM);
-    at.sin_port = htons(near_port);
-    run_end(run_near_to_slow);
-    while (connect(client = socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&at, sizeof(at)) !=
-           0) {
-        (void)close(client);
-        ck_assert(is_alive());
-        (void)usleep(10000);
-    }
+/* Sends a signal once the lookup hangs: the status of the end, which ends before the lookup. */
+static int end_during_lookup(int (*run)(void))
+{
+    int hangs[2], status = 0;
+    pid_t ended = 0;
+    char byte;
+
+    ck_assert_int_eq(pipe(hangs), 0);
+    lookup_hangs = hangs[1];
+    run_end(run);
+    ck_assert_int_eq(read(hangs[0], &byte, 1), 1);
     ck_assert_int_eq(kill(end, SIGTERM), 0);
     for (int i = 0; i < 2000 && (ended = waitpid(end, &status, WNOHANG)) == 0; i++)
         (void)usleep(10000);
     ck_assert_int_eq(ended, end);
     end = 0;
+    return status;
+}
+
+TEST(near__a_signal_during_a_lookup, .needs = has_keys)
+{
+    if (!may_fork())
+        return;
+    int status = end_during_lookup(run_near_to_slow);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 128 + SIGTERM);
-    (void)close(client);
+}
+
+TEST(far__a_signal_during_a_lookup, .needs = has_keys)
+{
+    if (!may_fork())
+        return;
+    int status = end_during_lookup(run_far_at_slow);
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(WTERMSIG(status), SIGTERM);
 }
 
 static int run_near_to_once(void)
@@ -516,16 +530,16 @@ TEST(near__streams_during_a_lookup, .needs = has_keys)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct zcrp_msg *message = zcrp_alloc_msg(ROOM);
-    int client = socket(AF_INET, SOCK_STREAM, 0), looked_up[2];
-    char byte = 'x';
+    int client = socket(AF_INET, SOCK_STREAM, 0), hangs[2];
+    char byte;
 
     if (!may_fork())
         return;
     options.warm = 0; /* an idle one would keep `await` */
     near_port = free_port(SOCK_STREAM);
     at.sin_port = htons(near_port);
-    ck_assert_int_eq(pipe(looked_up), 0);
-    lookup_again = looked_up[1];
+    ck_assert_int_eq(pipe(hangs), 0);
+    lookup_hangs = hangs[1];
     struct zcrp_listener *listener = meet(run_near_to_once);
     struct zcrp_connection *tunnel = await(listener, CONTROL_HELLO);
     say(tunnel, welcome);
@@ -534,7 +548,7 @@ TEST(near__streams_during_a_lookup, .needs = has_keys)
     say(stream, (struct control){.kind = CONTROL_FINE});
     ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(stream), message, ROOM), 0);
     (void)zcrp_connection_close(tunnel);
-    ck_assert_int_eq(read(looked_up[0], &byte, 1), 1);
+    ck_assert_int_eq(read(hangs[0], &byte, 1), 1);
     ck_assert_int_eq(write(client, "x", 1), 1);
     ck_assert_int_eq(zcrp_wait_for(message, 20 * second_ns), 0);
     (void)close(client);

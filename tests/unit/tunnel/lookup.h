@@ -2,8 +2,8 @@
 #ifndef TESTS_UNIT_TUNNEL_LOOKUP_H
 #define TESTS_UNIT_TUNNEL_LOOKUP_H
 
-/* "once" is 127.0.0.1 the first time. When it is looked up again, this descriptor gets a byte, and
- * the lookup never ends. */
-extern int lookup_again;
+/* "slow" has no answer, and "once" is 127.0.0.1 the first time alone. When a lookup begins that has
+ * no answer, this descriptor gets a byte. */
+extern int lookup_hangs;
 
 #endif

@@ -19,9 +19,9 @@ static int ends, end_fd, ends_of_loop; /* before the slow names had an answer */
 static int64_t tick_ns;
 static atomic_bool is_slow = true; /* the lookup of "slow" */
 
-int lookup_again = -1;
+int lookup_hangs = -1;
 
-/* As getaddrinfo, for which the linker takes it; "slow" has no answer while is_slow. */
+/* As getaddrinfo, for which the linker takes it; "slow" has no answer while is_slow (lookup.h). */
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
                        struct addrinfo **found);
 int __real_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
@@ -36,10 +36,9 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
 
     if (is_once && atomic_fetch_add(&asked, 1) == 0)
         return __real_getaddrinfo("127.0.0.1", port, hints, found);
-    if (is_once)
-        (void)!write(lookup_again, "", 1);
-    else if (!is_name || strcmp(host, "slow") != 0)
+    if (!is_once && (!is_name || strcmp(host, "slow") != 0))
         return __real_getaddrinfo(host, port, hints, found);
+    (void)!write(lookup_hangs, "", 1);
     while (atomic_load(&is_slow))
         (void)usleep(1000);
     return EAI_NONAME;
