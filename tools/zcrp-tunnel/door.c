@@ -254,14 +254,13 @@ struct door *door_open(const struct address *bind_to, const char **why)
 
     if (door == NULL)
         *why = "no memory";
-    else if (fd >= 0 && getsockname(fd, (struct sockaddr *)&bound, &size) != 0)
-        *why = strerror(errno);
     if (*why != NULL) {
         if (fd >= 0)
             (void)close(fd);
         free(door);
         return NULL;
     }
+    (void)getsockname(fd, (struct sockaddr *)&bound, &size);
     *door = (struct door){.watch = {fd, on_clients, door}, .port = ntohs(bound.sin6_port)};
     return door;
 }

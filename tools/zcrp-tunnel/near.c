@@ -132,19 +132,19 @@ static void fill(void)
 static void on_client(struct door *door, int fd, const char *host, uint16_t port)
 {
     const struct address *target = &near.options->forwards[door->number].target;
-    struct control open = door->is_socks
-                              ? control_make(CONTROL_OPEN, 0, port, host)
-                              : control_make(CONTROL_OPEN, 0, target->port, target->host);
+    struct control open = control_make(CONTROL_OPEN, 0, door->is_socks ? port : target->port,
+                                       door->is_socks ? host : target->host);
     struct stream *stream = near.is_up ? streams_take(&near.idle) : NULL;
 
     if (stream == NULL && near.is_up)
         stream = connect_far(ROLE_FORWARD);
-    if (stream == NULL && door->is_socks)
-        door_answer_socks(fd, REFUSAL_FAILED);
-    else if (stream == NULL)
-        socket_reset(fd);
-    if (stream == NULL)
+    if (stream == NULL) {
+        if (door->is_socks)
+            door_answer_socks(fd, REFUSAL_FAILED);
+        else
+            socket_reset(fd);
         return;
+    }
     stream->number = door->number;
     (void)snprintf(stream->name, sizeof(stream->name), "%s:%u", open.text, (unsigned)open.port);
     stream_note(stream, "opened");
