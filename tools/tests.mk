@@ -152,7 +152,8 @@ tests_checks = 'checks/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY)
 	$(foreach c,gcc clang,'checks/header-c-$(c)=$(c) -std=c11 -x c $(header_flags)') \
 	$(foreach c,g++ clang++,'checks/header-c++-$(c)=$(c) -std=c++11 -x c++ $(header_flags)') \
 	'checks/codec=python3 tools/codec.py docs/vectors/datagrams.txt' \
-	'checks/install=tools/install-check' 'checks/install-as-built=tools/install-as-built'
+	'checks/install=tools/install-check' 'checks/without-keys=tools/without-keys $(CC) -fno-lto \
+	$(filter-out $(OBJ)/src/keys/%,$(LIBRARY)) $(SODIUM) $(ISAL)'
 header_flags := -fsyntax-only -Wall -Wextra -Wpedantic $(WERROR) include/zcrp.h
 
 # `make run SUITES="unit e2e" VARIANT=asan` builds and runs these. `make built` only builds: without the
@@ -236,7 +237,7 @@ check-all:
 	+@$(parallel) wheel-check TALLY=$(TOTAL) $(or_failure)
 	@ZCRP_STRESS_SECONDS=60 tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) \
 		asan:e2e/stress tsan:e2e/stress 'model/large=tests/model/run --large' 'symbolic/keys:alone=tests/symbolic/run' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
-		'checks/reproducible:alone=tools/reproducible' \
+		'checks/install-as-built:alone=tools/install-as-built' 'checks/reproducible:alone=tools/reproducible' \
 		'checks/meson:alone=tools/meson-check' \
 		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm' \
 		'fresh/packages-trixie:alone=tools/fresh trixie "$(packages_check)"' \
