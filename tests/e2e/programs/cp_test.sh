@@ -25,7 +25,7 @@ is_same() {
         (cd "$2" && list) >"$place/list2" && cmp "$place/list1" "$place/list2"
 }
 list() {
-    find . -exec stat -c '%n %F %a %Y %y' '{}' \; | sort
+    find . -exec stat -c '%n %F %a %Y %y' '{}' + | sort
 }
 
 # prints NAME COMMAND... : as check; the output stays in $place/printed.
