@@ -29,7 +29,7 @@ unit_cp := $(filter $(OBJ)/tests/unit/cp%,$(call tests_of,unit))
 unit_tunnel := $(filter $(OBJ)/tests/unit/tunnel%,$(call tests_of,unit))
 unit_library := $(filter-out $(unit_bench) $(unit_link) $(unit_top) $(unit_cp) $(unit_tunnel),$(call tests_of,unit))
 
-# Those parts of the library that read what strangers send, a peer's memory, and files; the core has property, sim and corpus.
+# Those parts of the library that read what strangers send, a peer's memory, and files; the core has property and corpus.
 at_the_border := $(filter $(foreach d,accept handshake keys statsfile transport,$(OBJ)/tests/unit/$d/%),$(unit_library))
 unit-at-the-border := $(OUT)/tests/at-the-border
 unit := $(OUT)/tests/unit $(if $(ARGP),$(patsubst %,$(OUT)/tests/unit-%,bench link top tunnel $(if $(XXHASH),cp)))
@@ -43,7 +43,7 @@ WHERE_THREADS_MEET := stress queue_stress queue_wakes churn cycles ending connec
 threads := $(OUT)/tests/threads
 # Those that the address sanitizer leaves to check-all: texts, limits, figures, who may come in and who waits how, by code
 # that the others, unit and mock run, too; random calls and meeting threads, of which the thread sanitizer finds more; and
-# messages in all ways of pieces, which it sees in property and sim.
+# messages in all ways of pieces, which it sees in property and wrap_iov.
 NOT_SANITIZED := board explain idle killed names offload options pairing paper trace absent admission answer calls gathering \
 	probing refusal shares waiting cycles queue_stress queue_wakes reconnect stress wrap_iov_ways
 e2e-little := $(OUT)/tests/little
@@ -135,7 +135,6 @@ aal5-rest := $(e2e)
 memory := $(e2e)
 memory-little := $(e2e)
 scripts-rest = $(scripts) $(LAB) $(NCCL) $(NCCL_RANK)
-sim-little := $(sim)
 sim-short := $(sim)
 sim-brief := $(sim)
 scripts = $(PROGRAMS) $(SCRIPTS) $(ALLOCATIONS) $(EXAMPLES) $(if $(filter plain,$(VARIANT)),$(PRODUCTS)/lab/instructions)
@@ -209,7 +208,7 @@ symbolic:
 CHECK_first := aal5 memory-little e2e
 CHECK_plain := $(CHECK_first) $(patsubst proofs,proofs-quick,$(patsubst sim,sim-brief,\
 	$(filter-out model property memory $(CHECK_first),$(SUITE_NAMES))))
-CHECK_asan := e2e-little property unit-at-the-border sim-little mock-little corpus
+CHECK_asan := e2e-little property unit-at-the-border mock-little corpus
 CHECK_tsan := threads
 build_tests = 'build/$(or $(3),$(1)):build=$(parallel) built VARIANT=$(1) SUITES="$(2)"'
 check: SEEDS := 1
