@@ -145,9 +145,7 @@ tests_scripts := $(tests_e2e)
 tests_e2e :=
 tests_provider := $(if $(HAS_FABRIC),,'provider=sh -c "echo there is no rdma/fabric.h: libfabric-dev; exit 77"')
 tests_checks = 'checks/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))' \
-	'checks/layers-self-test=tools/layers --self-test' \
 	'checks/symbols=tools/symbols $(SHARED) $(STATIC)' \
-	'checks/symbols-self-test=tools/symbols --self-test' \
 	'checks/format=tools/format-check $(CODE)' \
 	'checks/words=tools/words --ranges' \
 	'checks/english=tools/english' 'checks/english-self-test=tools/english --self-test' \
@@ -240,6 +238,7 @@ check-all:
 	+@$(parallel) wheel-check TALLY=$(TOTAL) $(or_failure)
 	@ZCRP_STRESS_SECONDS=60 tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) \
 		asan:e2e/stress tsan:e2e/stress 'model/large=tests/model/run --large' 'symbolic/keys:alone=tests/symbolic/run' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
+		'checks/layers-self-test=tools/layers --self-test' 'checks/symbols-self-test=tools/symbols --self-test' \
 		'checks/install-as-built:alone=tools/install-as-built' 'checks/reproducible:alone=tools/reproducible' \
 		'checks/meson:alone=tools/meson-check' \
 		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm' \
