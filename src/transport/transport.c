@@ -167,7 +167,7 @@ bool transport_take_back(struct transport *t, uint64_t message, struct released 
 
 bool transport_find_credit(const struct transport *t, uint64_t in_session, uint64_t *size)
 {
-    return transport_takes_wholes(t) && shm_find_credit(t->shm, in_session, size);
+    return shm_find_credit(t->shm, in_session, size);
 }
 
 bool transport_has_credit(const struct transport *t)
@@ -237,7 +237,7 @@ bool transport_must_tell(struct transport *t)
 
 bool transport_show_credit(struct transport *t, uint64_t in_session, uint64_t size)
 {
-    return !t->is_sender && t->way == WAY_MEMORY && shm_show_credit(t->shm, in_session, size);
+    return shm_show_credit(t->shm, in_session, size);
 }
 
 bool transport_awaits_pages(const struct transport *t)

@@ -1,6 +1,7 @@
 /* A waiter that sleeps, and a thread of the library's that is about to: both say in shared memory
  * that the peer is to wake them, and a message comes at the worst moment. */
-/* wrap: workspace_give channel_wait channel_send ring_offer ring_say_asleep transport_receive */
+/* wrap: workspace_give channel_wait channel_send ring_offer_whole ring_say_asleep */
+/* wrap: transport_receive */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "common/clock.h"
@@ -119,24 +120,25 @@ enum channel_verdict __wrap_channel_send(struct channel *c, const struct burst *
 }
 
 /* The sender is held behind its offer: nobody saw before that somebody sleeps. */
-bool __real_ring_offer(struct ring_writer *w, const struct ring_note *note, const uint8_t *trailer,
-                       uint64_t owner);
-bool __wrap_ring_offer(struct ring_writer *w, const struct ring_note *note, const uint8_t *trailer,
-                       uint64_t owner)
+bool __real_ring_offer_whole(struct ring_writer *w, const struct ring_whole *whole, uint64_t owner,
+                             uint64_t staged, bool *wakes);
+bool __wrap_ring_offer_whole(struct ring_writer *w, const struct ring_whole *whole, uint64_t owner,
+                             uint64_t staged, bool *wakes)
 {
     bool holds = true;
 
     if (!atomic_compare_exchange_strong(&at.holds_sender, &holds, false)) {
-        bool wakes = __real_ring_offer(w, note, trailer, owner);
-        atomic_store(&at.has_offered, true);
-        return wakes;
+        bool has_room = __real_ring_offer_whole(w, whole, owner, staged, wakes);
+        atomic_store(&at.has_offered, has_room);
+        return has_room;
     }
     uint32_t was_asleep = atomic_exchange(&w->ring->is_asleep, 0);
-    (void)__real_ring_offer(w, note, trailer, owner);
+    assert_true(__real_ring_offer_whole(w, whole, owner, staged, wakes));
     atomic_store(&w->ring->is_asleep, was_asleep);
     atomic_store(&at.may_go, true);
     await(&at.has_looked);
-    return atomic_exchange(&w->ring->is_asleep, 0) != 0;
+    *wakes = atomic_exchange(&w->ring->is_asleep, 0) != 0;
+    return true;
 }
 
 static void setup(void)

@@ -130,7 +130,7 @@ int main(void)
     switch (nondet_u8()) {
     case 0: {
         struct ring_record record = any_record();
-        ASSUME(ring_has_room(&w)); /* callers look first */
+        ASSUME(ring_has_room(&w) && !record.is_whole); /* callers look first */
         (void)ring_offer(&w, &note, trailer, &record);
         SHOW(w.head == head + 1 && w.reaped == first);
         break;
@@ -147,6 +147,13 @@ int main(void)
     case 4:
         show_pin();
         break;
+    case 5: {
+        const struct ring_whole whole = {.bytes = nondet_u32()};
+        bool had_room = ring_has_room(&w), wakes;
+        SHOW(ring_offer_whole(&w, &whole, nondet_u64(), 0, &wakes) == had_room);
+        SHOW(w.head == head + had_room && w.reaped == first);
+        break;
+    }
     default:
         (void)ring_has_whole_to_reap(&w);
     }

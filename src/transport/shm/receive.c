@@ -272,7 +272,7 @@ bool shm_find_units(struct shm *n)
 
 static bool is_within_staging(const struct ring_whole *whole)
 {
-    return whole->at <= SHM_STAGING && whole->bytes <= SHM_STAGING - whole->at;
+    return (uint64_t)whole->at + whole->bytes <= SHM_STAGING;
 }
 
 static bool look_whole(struct shm *n, struct ring_whole *whole)

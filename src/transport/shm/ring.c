@@ -50,6 +50,14 @@ bool ring_has_room_for(const struct ring_writer *w, uint32_t notes)
     return atomic_load(&w->head) - atomic_load(&w->reaped) + notes <= RING_NOTES;
 }
 
+/* All of the note is written. True if the reader sleeps and is to be woken. */
+static bool publish(struct ring_writer *w, uint64_t head, struct ring_slot *slot)
+{
+    atomic_store(&slot->state, RING_OFFERED);
+    atomic_store_explicit(&w->head, head + 1, memory_order_release);
+    return atomic_load(&w->ring->is_asleep) != 0 && atomic_exchange(&w->ring->is_asleep, 0) != 0;
+}
+
 bool ring_offer(struct ring_writer *w, const struct ring_note *note,
                 const uint8_t trailer[TRAILER_BYTES], const struct ring_record *record)
 {
@@ -65,11 +73,30 @@ bool ring_offer(struct ring_writer *w, const struct ring_note *note,
     if (note->has_trailer)
         memcpy(slot->trailer, trailer, TRAILER_BYTES);
     *record_of(w, head) = *record;
-    if (record->is_whole) /* another thread may offer units beside one that reaps */
-        w->wholes++;
-    atomic_store(&slot->state, RING_OFFERED);
-    atomic_store_explicit(&w->head, head + 1, memory_order_release);
-    return atomic_load(&w->ring->is_asleep) != 0 && atomic_exchange(&w->ring->is_asleep, 0) != 0;
+    return publish(w, head, slot);
+}
+
+bool ring_offer_whole(struct ring_writer *w, const struct ring_whole *whole, uint64_t owner,
+                      uint64_t staged, bool *wakes)
+{
+    uint64_t head = atomic_load(&w->head);
+    struct ring_slot *slot = slot_at(w->ring, head);
+
+    if (head - atomic_load(&w->reaped) >= RING_NOTES)
+        return false;
+    store(&slot->bytes, whole->bytes);
+    store(&slot->segment, whole->at);
+    store(&slot->has_trailer, 0);
+    store(&slot->place, RING_WHOLE);
+    atomic_store_explicit(&slot->where, whole->message, memory_order_relaxed);
+    struct ring_record *record = record_of(w, head);
+    record->owner = owner;
+    record->staged = staged;
+    record->is_whole = true;
+    record->is_pinned = false;
+    w->wholes++; /* another thread may offer units beside one that reaps, but no whole message */
+    *wakes = publish(w, head, slot);
+    return true;
 }
 
 bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped)
@@ -226,12 +253,17 @@ bool ring_has_any(const struct ring_reader *r)
 
 bool ring_look_whole(struct ring_reader *r, uint32_t ahead, struct ring_whole *whole)
 {
-    struct ring_note note;
+    const struct ring_slot *slot = slot_at(r->ring, r->tail + ahead);
 
-    if (!look(r, ahead, &note) || note.place != RING_WHOLE)
+    if (ahead >= RING_NOTES || atomic_load(&slot->state) != RING_OFFERED ||
+        load(&slot->place) != RING_WHOLE)
         return false;
-    *whole = (struct ring_whole){.message = note.where, .at = note.segment, .bytes = note.bytes};
-    return true;
+    *whole = (struct ring_whole){
+        .message = atomic_load_explicit(&slot->where, memory_order_relaxed),
+        .at = load(&slot->segment),
+        .bytes = load(&slot->bytes),
+    };
+    return whole->bytes <= RING_WHOLE_MOST;
 }
 
 const uint8_t *ring_trailer(const struct ring_reader *r, uint32_t ahead)

@@ -44,13 +44,13 @@ enum ring_state { RING_EMPTY, RING_OFFERED, RING_REVOKED, RING_DONE, RING_FAULTE
 /* In the shared memory; the other side may write anything there at any time. `state` hands over the
  * rest of the slot, which is relaxed or plain, and the bytes that the note is of:
  *
- *     OFFERED         released by ring_offer, acquired by ring_look: note and bytes are there
+ *     OFFERED         released by an offer, acquired by a look: note and bytes are there
  *     DONE, FAULTED   released by ring_finish, acquired by ring_reap and ring_revoke: the reader
  *                     has copied before the slot, the staging buffer and the user's memory change
  *     REVOKED         by an exchange, like DONE: so one of the two comes first
  *     EMPTY           relaxed: only the writer looks for it
  *
- * ring_offer, and the reader's look behind saying that it sleeps, are seq_cst. ring_finish, and the
+ * An offer, and the reader's look behind saying that it sleeps, are seq_cst. ring_finish, and the
  * writer's look at its oldest whole message, are seq_cst for is_asleep of the control ring. */
 struct ring_slot {
     _Alignas(64) _Atomic uint32_t state; /* enum ring_state */
@@ -76,7 +76,8 @@ enum ring_place {
     RING_MEMORY,  /* anywhere in the writer's memory: at an address there */
     RING_ARENA,   /* in the writer's arena (shared_arena.h): so far from its start */
     RING_STAGING, /* in the staging buffer, which both map: the same */
-    RING_WHOLE,   /* no datagrams: a message as a whole (ring_whole_note) */
+    RING_WHOLE,   /* no datagrams: a message as a whole. `where` is its number in the session,
+                     `segment` where it begins in the staging buffer */
     RING_PLACES
 };
 
@@ -97,12 +98,6 @@ struct ring_whole {
 };
 
 enum { RING_WHOLE_MOST = 4096 };
-
-static inline struct ring_note ring_whole_note(const struct ring_whole *w)
-{
-    return (struct ring_note){
-        .where = w->message, .bytes = w->bytes, .segment = w->at, .place = RING_WHOLE};
-}
 
 /* ---- the writer's side ---- */
 
@@ -141,6 +136,11 @@ bool ring_has_room_for(const struct ring_writer *w, uint32_t notes);
  * to be woken. */
 bool ring_offer(struct ring_writer *w, const struct ring_note *note,
                 const uint8_t trailer[TRAILER_BYTES], const struct ring_record *record);
+
+/* The same of a whole message, if there is room (false: none), with what the record of its note
+ * says. `*wakes`: the reader sleeps, and is to be woken. */
+bool ring_offer_whole(struct ring_writer *w, const struct ring_whole *whole, uint64_t owner,
+                      uint64_t staged, bool *wakes);
 
 /* What became of the oldest note. */
 struct ring_reaped {

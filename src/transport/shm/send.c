@@ -24,9 +24,10 @@ _Static_assert((int)SHM_CREDIT == (int)CREDIT_ENTRIES, "each is shown");
 static bool staging_place(const struct staging *s, uint32_t bytes, uint64_t *head)
 {
     uint64_t at = s->head % SHM_STAGING;
-    uint64_t skip = at + bytes > SHM_STAGING ? SHM_STAGING - at : 0;
 
-    *head = s->head + skip + bytes;
+    *head = s->head + bytes;
+    if (at + bytes > SHM_STAGING)
+        *head += SHM_STAGING - at;
     return *head - atomic_load(&s->tail) <= SHM_STAGING;
 }
 
@@ -272,21 +273,18 @@ bool shm_put_whole(struct shm *n, uint64_t in_session, uint64_t owner, struct io
                    bool *wakes)
 {
     struct shm_writer *out = n->out;
-    struct ring_record record = {.owner = owner, .is_whole = true};
-    uint32_t size = (uint32_t)bytes.iov_len;
+    uint32_t size = (uint32_t)bytes.iov_len, room = whole_room(size);
+    uint64_t staged;
 
-    if (!shm_is_here(n) || !ring_has_room(&out->ring) || may_stand_still(n) ||
-        !staging_place(&out->staging, whole_room(size), &record.staged))
+    if (!shm_is_here(n) || may_stand_still(n) || !staging_place(&out->staging, room, &staged))
         return false;
     const struct ring_whole whole = {
-        .message = in_session,
-        .at = (uint32_t)((record.staged - whole_room(size)) % SHM_STAGING),
-        .bytes = size};
-    const struct ring_note note = ring_whole_note(&whole);
+        .message = in_session, .at = (uint32_t)(staged - room) % SHM_STAGING, .bytes = size};
     if (size > 0)
         memcpy(n->page->staging + whole.at, bytes.iov_base, size);
-    out->staging.head = record.staged;
-    *wakes = ring_offer(&out->ring, &note, NULL, &record);
+    if (!ring_offer_whole(&out->ring, &whole, owner, staged, wakes))
+        return false;
+    out->staging.head = staged;
     return true;
 }
 

@@ -420,10 +420,9 @@ static const struct ring_whole a_whole = {.message = 1ULL << 40, .at = 64, .byte
 
 static void offer_whole(const struct ring_whole *whole, uint64_t owner)
 {
-    const struct ring_note note = ring_whole_note(whole);
-    const struct ring_record record = {.owner = owner, .is_whole = true};
+    bool wakes;
 
-    (void)ring_offer(&writer, &note, NULL, &record);
+    ck_assert(ring_offer_whole(&writer, whole, owner, 0, &wakes));
 }
 
 static void expect_whole(const struct ring_whole *expected)

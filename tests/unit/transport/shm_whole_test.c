@@ -267,19 +267,16 @@ TEST(shm_whole__elsewhere)
         {.message = 5, .at = 0, .bytes = SHM_WHOLE + 1},
     };
     struct whole_arrived whole;
+    bool wakes;
 
     meet();
     for (int i = 0; i < ROWS(rows); i++) {
-        const struct ring_note note = ring_whole_note(&rows[i]);
-        (void)ring_offer(&n.sender->out->ring, &note, NULL,
-                         &(struct ring_record){.owner = MESSAGE, .is_whole = true});
+        ck_assert(ring_offer_whole(&n.sender->out->ring, &rows[i], MESSAGE, 0, &wakes));
     }
     ck_assert(!shm_whole(n.receiver, 0, &whole));
     ck_assert(!shm_has_notes(n.receiver));
     const struct ring_whole last = {.message = 6, .at = SHM_STAGING - 10, .bytes = 10};
-    const struct ring_note note = ring_whole_note(&last);
-    (void)ring_offer(&n.sender->out->ring, &note, NULL,
-                     &(struct ring_record){.owner = MESSAGE, .is_whole = true});
+    ck_assert(ring_offer_whole(&n.sender->out->ring, &last, MESSAGE, 0, &wakes));
     ck_assert(shm_whole(n.receiver, 0, &whole));
     ck_assert_uint_eq(whole.in_session, 6);
 }
