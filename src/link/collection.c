@@ -103,22 +103,12 @@ static struct completions *put(struct collection *c, struct list ended, struct w
     return queue;
 }
 
-/* One that the library lends comes before its user can take anything: it waits for a taker. */
-static bool has_lent(struct list ended)
-{
-    const struct message *m = ended.first;
-
-    while (m != NULL && !m->is_lent)
-        m = m->links.next;
-    return m != NULL;
-}
-
 struct completions *collection_put(struct collection *c, struct list ended, struct wakes *wakes)
 {
-    if (!collection_has_taker(c) && !has_lent(ended)) {
-        messages_tell(ended, wakes);
+    if (!collection_has_taker(c))
+        ended = messages_tell(ended, wakes);
+    if (ended.first == NULL)
         return NULL;
-    }
     ended = hand_over(c, ended, wakes);
     return ended.first != NULL ? put(c, ended, wakes) : NULL;
 }

@@ -124,14 +124,18 @@ static inline int message_refusal(const struct message *m)
  * another connection. Returns that code. */
 int message_say_refused(void);
 
-/* ZCRP_OK, the error it ended with, ZCRP_ERROR_BUSY, _IDLE or _FORKED; any thread, any time. */
+/* How a message ended whose latch is open: ZCRP_OK, the error, or _IDLE. */
+static inline int message_end(const struct message *m)
+{
+    return m->code == ZCRP_ERROR_REFUSED ? message_say_refused() : m->code;
+}
+
+/* The same of any, ZCRP_ERROR_BUSY or _FORKED; any thread, any time. */
 static inline int message_code(const struct message *m)
 {
     int code = message_refusal(m);
 
-    if (code != ZCRP_OK)
-        return code;
-    return m->code == ZCRP_ERROR_REFUSED ? message_say_refused() : m->code;
+    return code == ZCRP_OK ? message_end(m) : code;
 }
 
 /* May pages of its `size` first bytes have to come? Not if it wraps nothing, or if they were there
@@ -158,8 +162,10 @@ void message_clear(const struct message *m, uint64_t first, uint64_t last);
 /* Its end is decided, but no thread outside sees it yet. Under the mutex. */
 void message_decide(struct message *m, int code, nlong length);
 
-/* Opens the latches of a list of messages, whose ends are decided, in this order. The messages may
- * be gone when this returns. Under the mutex; wakes_run and bell_ring are left to the caller. */
-void messages_tell(struct list ended, struct wakes *wakes);
+/* Opens the latches of a list of messages, whose ends are decided, in this order. They may be gone
+ * when this returns. One that the library lends comes before its user can take anything, and waits
+ * for a taker: it is returned, with those behind it. Under the mutex; wakes_run and bell_ring are
+ * left to the caller. */
+struct list messages_tell(struct list ended, struct wakes *wakes);
 
 #endif

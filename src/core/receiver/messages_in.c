@@ -16,17 +16,23 @@ void messages_in_init(struct messages_in *m, struct table ring, struct table nod
     missing_pool_init(&m->missing, nodes);
 }
 
+/* The table is full: it grows, up to its capacity. */
+static bool grow(struct messages_in *m)
+{
+    if (m->ring_table.size == m->capacity)
+        return false;
+    m->ring = table_grow(&m->ring_table, m->base, m->next);
+    return true;
+}
+
 struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *buffer,
                                    uint64_t size)
 {
-    if (m->next - m->base == m->capacity)
+    if (m->next - m->base == m->ring_table.size && !grow(m))
         return NULL;
-    struct missing missing;
-    if (!missing_open(&m->missing, &missing, size))
-        return NULL;
-    if (m->next - m->base == m->ring_table.size)
-        m->ring = table_grow(&m->ring_table, m->base, m->next);
     struct message_in *message = messages_in_at(m, m->next);
+    if (!missing_open(&m->missing, &message->missing, size))
+        return NULL;
     m->changes++;
     message->number = m->next++; /* field by field: GCC makes a loop of a literal of this size */
     message->user = user;
@@ -34,7 +40,6 @@ struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *b
     message->pieces = NULL;
     message->size = size;
     message->plan = message->length = message->landed = message->scribbled = 0;
-    message->missing = missing;
     message->state = MESSAGE_IN_POSTED;
     message->outcome = OUTCOME_OK;
     message->is_length_known = message->is_ready = message->is_told = false;
@@ -45,18 +50,24 @@ struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *b
 /* Passes the oldest, which is FREE by now, and whatever else is FREE behind it. */
 static void advance(struct messages_in *m)
 {
-    do
+    m->base++;
+    for (; m->gaps > 0 && messages_in_at(m, m->base)->state == MESSAGE_IN_FREE; m->gaps--)
         m->base++;
-    while (m->base < m->next && messages_in_at(m, m->base)->state == MESSAGE_IN_FREE);
+}
+
+static void set_free(struct messages_in *m, struct message_in *message)
+{
+    message->state = MESSAGE_IN_FREE;
+    if (message->number == m->base)
+        advance(m);
+    else
+        m->gaps++;
 }
 
 static void release(struct messages_in *m, struct message_in *message)
 {
-    if (message->state != MESSAGE_IN_ENDED || !message->is_told)
-        return;
-    message->state = MESSAGE_IN_FREE;
-    if (message->number == m->base)
-        advance(m);
+    if (message->state == MESSAGE_IN_ENDED && message->is_told)
+        set_free(m, message);
 }
 
 /* Decides the outcome of a POSTED message, and queues its event. */
@@ -92,9 +103,7 @@ bool messages_in_finish(struct messages_in *m, struct message_in *message, uint6
     *event = (struct event){.user = message->user, .length = length, .outcome = OUTCOME_OK};
     m->changes++;
     missing_close(&m->missing, &message->missing);
-    message->state = MESSAGE_IN_FREE;
-    if (message->number == m->base)
-        advance(m);
+    set_free(m, message);
     return true;
 }
 
@@ -159,11 +168,13 @@ void messages_in_check(const struct messages_in *m)
 {
     uint32_t withdrawn = 0;
     uint32_t ready = 0;
+    uint32_t gaps = 0;
     CHECK(m->next - m->base <= m->capacity);
     CHECK(m->base == m->next || messages_in_at(m, m->base)->state != MESSAGE_IN_FREE);
     CHECK(m->next - m->base <= m->ring_table.size);
     for (uint64_t number = m->base; number < m->next; number++) {
         const struct message_in *message = messages_in_at(m, number);
+        gaps += message->state == MESSAGE_IN_FREE;
         if (message->state == MESSAGE_IN_FREE)
             continue;
         CHECK(message->number == number);
@@ -173,6 +184,7 @@ void messages_in_check(const struct messages_in *m)
         ready += message->is_ready && !message->is_told;
         missing_check(&m->missing, &message->missing);
     }
+    CHECK(gaps == m->gaps);
     CHECK(withdrawn == m->withdrawn);
     CHECK(ready == m->ready);
 }

@@ -55,6 +55,7 @@ struct messages_in {
     uint32_t first_ready; /* the lower half of the first one's number, */
     uint32_t last_ready;  /* and of the last one's; both meaningless while there is none */
     uint32_t withdrawn;   /* messages in that state */
+    uint32_t gaps;        /* numbers behind `base` that are FREE */
     uint64_t changes;     /* messages that were added, or are not POSTED any more, so far */
     struct table ring_table;
 };
