@@ -305,7 +305,7 @@ static void look_first(struct zcrp_entity *reader, const struct message_wait *w)
 
 /* Waits for a message in flight. The entity may be closed meanwhile: then the message has ended
  * before. */
-__attribute__((noinline)) static int wait_for_end(struct message *m, instant deadline)
+static int wait_for_end(struct message *m, instant deadline)
 {
     struct zcrp_entity *e = entity_visit(m);
 
@@ -335,16 +335,25 @@ __attribute__((noinline)) static int wait_for_end(struct message *m, instant dea
 
 /* ---- calls ---- */
 
-int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns)
+/* Whatever it is. */
+__attribute__((noinline)) static int wait_checked(struct message *m, int64_t timeout_ns)
 {
-    struct message *m = message_of(message);
-
     if (m == NULL)
         return code_of_null("message");
     int code = process_refusal(forked_generation());
     if (code == ZCRP_OK)
         code = message_code(m);
     return code == ZCRP_ERROR_BUSY ? wait_for_end(m, clock_deadline(timeout_ns)) : code;
+}
+
+/* Most messages of a stream have ended when their user waits for them. So this asks for no more,
+ * and calls only in its last step: then it needs no frame. */
+int zcrp_wait_for(struct zcrp_msg *message, int64_t timeout_ns)
+{
+    struct message *m = message_of(message);
+    bool has_ended = m != NULL && !process_runs_traces() && latch_is_open(&m->latch);
+
+    return has_ended ? message_end(m) : wait_checked(m, timeout_ns);
 }
 
 /* The index of a message that has ended, ZCRP_ERROR_BUSY if there is none but one is in flight,

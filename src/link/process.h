@@ -11,8 +11,9 @@
  * wait for what its own thread holds. ZCRP_OK if it may. Any thread, any time. */
 int process_refusal(uint32_t generation);
 
-/* This thread runs a user's trace, or no longer. */
+/* This thread runs a user's trace, or no longer. Does any? */
 void process_set_tracing(bool is_tracing);
+bool process_runs_traces(void);
 
 /* From now on every child puts the library's global state in order, so that it can close what its
  * parent had open, and open entities of its own. Any thread, any number of times. */
