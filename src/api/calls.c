@@ -16,7 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COPIES_BYTES = 1 << 20 }; /* that the copies of one sender may take */
+enum {
+    COPIES_BYTES = 1 << 20, /* that the copies of one sender may take */
+    ROOM_LOOKS_EACH = 16,   /* of so many small messages one looks whether memory has room left */
+};
 
 /* ---- submitting ---- */
 
@@ -131,9 +134,16 @@ __attribute__((noinline)) static void submit_and_leave(struct zcrp_entity *e, st
         entity_leave(e);
 }
 
+/* The section ends, and memory has to have room for the next one. */
+__attribute__((noinline)) static void leave_crowded(struct zcrp_entity *e)
+{
+    ways_reap(e);
+    entity_leave_ended(e);
+}
+
 /* Under the mutex, which it leaves: the straight way of a small message on one host. False if it is
  * none. */
-static bool submit_whole(struct zcrp_entity *e, struct message *m, nlong size)
+static inline bool submit_whole(struct zcrp_entity *e, struct message *m, nlong size)
 {
     struct transport *t = e->transport;
 
@@ -141,29 +151,32 @@ static bool submit_whole(struct zcrp_entity *e, struct message *m, nlong size)
         return false;
     bool wakes = t->must_wake_peer;
     t->must_wake_peer = false;
-    if (transport_has_room(t)) {
+    if (m->number % ROOM_LOOKS_EACH != 0 || transport_has_room(t))
         mutex_unlock(&e->link->mutex);
-    } else {
-        ways_reap(e);
-        entity_leave_ended(e);
-    }
+    else
+        leave_crowded(e);
     if (wakes)
         channel_wake_peer(t->out);
     return true;
 }
 
+/* The section ends with what the receiver has to say. */
+__attribute__((noinline)) static void leave_replying(struct zcrp_entity *e)
+{
+    entity_touch(e);
+    tx_drain(e, SENDING_BURSTS);
+    entity_leave(e);
+}
+
 /* The same of a receiver's buffer. */
-static bool post_shown(struct zcrp_entity *e, struct message *m, nlong size)
+static inline bool post_shown(struct zcrp_entity *e, struct message *m, nlong size)
 {
     if (!wholes_post(e, m, size))
         return false;
-    if (machine_has_burst(&e->machine)) {
-        entity_touch(e);
-        tx_drain(e, SENDING_BURSTS);
-        entity_leave(e);
-    } else {
+    if (machine_has_burst(&e->machine))
+        leave_replying(e);
+    else
         mutex_unlock(&e->link->mutex);
-    }
     return true;
 }
 
@@ -222,11 +235,10 @@ static bool submit_joining(struct zcrp_entity *e, struct message *m, nlong size)
 
 static bool submit_straight(struct zcrp_entity *e, struct message *m, nlong size)
 {
-    if (e->options.trace != NULL || e->notice.place >= 0)
-        return false;
-    if (!e->transport->is_possible)
-        return submit_joining(e, m, size);
-    return e->machine.role == MACHINE_SENDER ? submit_whole(e, m, size) : post_shown(e, m, size);
+    if (e->transport->is_possible)
+        return e->machine.role == MACHINE_SENDER ? submit_whole(e, m, size)
+                                                 : post_shown(e, m, size);
+    return e->options.trace == NULL && e->notice.place < 0 && submit_joining(e, m, size);
 }
 
 /* Under the mutex, which it leaves. */
@@ -256,10 +268,36 @@ static int pieces_refusal(const struct zcrp_entity *e, const struct message *m, 
     return ZCRP_OK;
 }
 
-int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size)
+/* Under the mutex, which it leaves. */
+static inline int submit_or_refuse(struct zcrp_entity *e, struct message *m, nlong size)
 {
-    struct message *m = message_of(message);
+    int code = refusal(e);
 
+    if (code == ZCRP_OK)
+        submit_any(e, m, size);
+    else
+        mutex_unlock(&e->link->mutex);
+    return code;
+}
+
+/* The same, apart from what is compiled for the straight way. */
+__attribute__((noinline)) static int submit_usually(struct zcrp_entity *e, struct message *m,
+                                                    nlong size)
+{
+    return submit_or_refuse(e, m, size);
+}
+
+__attribute__((noinline)) static int submit_locking(struct zcrp_entity *e, struct message *m,
+                                                    nlong size)
+{
+    mutex_lock(&e->link->mutex);
+    return submit_or_refuse(e, m, size);
+}
+
+/* Whatever it is. */
+__attribute__((noinline)) static int submit_checked(struct zcrp_entity *entity, struct message *m,
+                                                    nlong size)
+{
     if (entity == NULL || m == NULL)
         return code_of_null(entity == NULL ? "entity" : "message");
     int code = process_refusal(entity->generation);
@@ -276,13 +314,42 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
         return ZCRP_ERROR_SIZE;
     if (m->pieces != NULL && (code = pieces_refusal(entity, m, size)) != ZCRP_OK)
         return code;
-    mutex_lock(&entity->link->mutex);
-    code = refusal(entity);
-    if (code == ZCRP_OK)
-        submit_any(entity, m, size);
-    else
-        mutex_unlock(&entity->link->mutex);
-    return code;
+    return submit_locking(entity, m, size);
+}
+
+/* Is it small, of one piece, and nothing to be said against it? */
+static inline bool is_small(const struct zcrp_entity *e, const struct message *m, nlong size)
+{
+    return e != NULL && m != NULL && !process_runs_traces() &&
+           e->generation == forked_generation() && latch_is_open(&m->latch) && m->pieces == NULL &&
+           size <= m->public.message_size && size <= TRANSPORT_WHOLE;
+}
+
+/* The straight way of such a message, each compiled as one function (flatten). */
+__attribute__((flatten, noinline)) static int submit_small(struct zcrp_entity *e, struct message *m,
+                                                           nlong size)
+{
+    mutex_lock(&e->link->mutex);
+    return submit_whole(e, m, size) ? ZCRP_OK : submit_usually(e, m, size);
+}
+
+__attribute__((flatten, noinline)) static int post_small(struct zcrp_entity *e, struct message *m,
+                                                         nlong size)
+{
+    mutex_lock(&e->link->mutex);
+    return post_shown(e, m, size) ? ZCRP_OK : submit_usually(e, m, size);
+}
+
+int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size)
+{
+    struct message *m = message_of(message);
+
+    if (!is_small(entity, m, size))
+        return submit_checked(entity, m, size);
+    if (!entity->transport->is_possible)
+        return submit_locking(entity, m, size);
+    return entity->machine.role == MACHINE_SENDER ? submit_small(entity, m, size)
+                                                  : post_small(entity, m, size);
 }
 
 /* ---- copies ---- */

@@ -7,6 +7,7 @@
 #include "platform/sleep.h"
 #include "process.h"
 #include "waiting/changes.h"
+#include "wholes.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -384,6 +385,8 @@ static void find_effects(struct zcrp_entity *e, struct effects *x, bool may_meet
     find_wakings(e, &x->wakings);
     if (e->options.trace != NULL)
         show_trace(e);
+    if (x->has_ways)
+        wholes_tend(e);
 }
 
 static void bring_about(struct effects *x)
@@ -491,6 +494,8 @@ void entity_leave_ended(struct zcrp_entity *e)
     if (other != NULL)
         end_messages(other, &others);
     e->link->touched = 0;
+    if (e->transport->is_possible)
+        wholes_tend(e);
     mutex_unlock(&e->link->mutex);
     tell_ended(e, &ending);
     if (others.any)

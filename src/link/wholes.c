@@ -22,11 +22,11 @@ static void end_well(struct zcrp_entity *e, struct message *m, uint64_t length)
         entity_end(e, m, ZCRP_OK, length);
 }
 
-static void on_landed(struct zcrp_entity *e, uint64_t number, uint64_t size)
+static void on_landed(struct zcrp_entity *e, const struct whole_place *place, uint64_t size)
 {
     struct event event;
 
-    if (receiver_whole_ends(e->machine.receiver, number, size, &event))
+    if (receiver_whole_ends(e->machine.receiver, place, size, &event))
         end_well(e, event.user, event.length);
 }
 
@@ -50,7 +50,7 @@ static void end_whole(struct zcrp_entity *e, const struct whole_arrived *w, enum
     bool counts = transport_end_whole(e->transport, use == WHOLE_OVER || (lands && is_copied));
 
     if (lands && is_copied && counts)
-        on_landed(e, place->number, w->size);
+        on_landed(e, place, w->size);
     else if (lands)
         receiver_whole_revoked(r, place->number, w->size);
     if (lands && !is_copied && !is_writable(place, w->size))
@@ -82,7 +82,7 @@ static bool land_whole(struct zcrp_entity *e, uint64_t *bytes)
     if (use == WHOLE_LANDS && w.size > 0 && is_wrapped(&place))
         return false;
     if (use == WHOLE_LANDS && w.size > 0)
-        memcpy(place.buffer, w.bytes, w.size);
+        memmove(place.buffer, w.bytes, w.size); /* of memcpy GCC makes a string instruction */
     end_whole(e, &w, use, &place, true);
     *bytes += w.size;
     return true;
@@ -180,6 +180,39 @@ __attribute__((flatten)) bool wholes_land(struct zcrp_entity *e)
     return landed > 0;
 }
 
+/* ---- the way ---- */
+
+/* Whoever watches that the peer reads has been told already, and nobody sends. */
+static bool sends_straight(const struct zcrp_entity *e)
+{
+    const struct transport *t = e->transport;
+
+    return transport_takes_wholes(t) && transport_has_credit(t) && transport_is_watched(t) &&
+           !e->is_sending && sender_lets_pass(e->machine.sender);
+}
+
+static bool posts_straight(const struct zcrp_entity *e)
+{
+    return e->transport->way == WAY_MEMORY && e->lost == OUTCOME_OK &&
+           receiver_lets_pass(e->machine.receiver, e->due);
+}
+
+void wholes_tend(struct zcrp_entity *e)
+{
+    bool is_plain = e->life == ENTITY_OPEN && !e->link->is_broken && e->options.trace == NULL &&
+                    e->notice.place < 0 && e->wrapped <= FEW_WRAPPED &&
+                    backlog_is_empty(&e->backlog);
+
+    e->is_straight =
+        is_plain && (e->machine.role == MACHINE_SENDER ? sends_straight(e) : posts_straight(e));
+}
+
+/* Does the straight way take the message? */
+static bool is_open(const struct zcrp_entity *e, const struct message *m)
+{
+    return e->is_straight && e->link->touched == 0 && !m->is_wrapped;
+}
+
 /* ---- sending ---- */
 
 static void end_sent(struct zcrp_entity *e, struct message *m)
@@ -206,24 +239,13 @@ __attribute__((flatten)) bool wholes_reap(struct zcrp_entity *e)
     return any;
 }
 
-/* Is all as usual: the message lies in the library's memory, nobody sends, and whoever watches that
- * the peer reads has been told already? */
-static bool is_usual(const struct zcrp_entity *e, const struct message *m)
-{
-    const struct transport *t = e->transport;
-
-    return transport_takes_wholes(t) && transport_has_credit(t) && transport_is_watched(t) &&
-           !e->is_sending && !m->is_wrapped && e->wrapped <= FEW_WRAPPED &&
-           backlog_is_empty(&e->backlog);
-}
-
 __attribute__((flatten)) bool wholes_submit(struct zcrp_entity *e, struct message *m, uint64_t size)
 {
     struct whole w = {.user = m, .buffer = m->public.buffer, .size = size};
     struct transport *t = e->transport;
     uint64_t posted;
 
-    if (size > TRANSPORT_WHOLE || !is_usual(e, m) ||
+    if (!is_open(e, m) || size > TRANSPORT_WHOLE ||
         !sender_next_whole(e->machine.sender, &w, &posted))
         return false;
     if (posted == SENDER_UNKNOWN && !transport_find_credit(t, w.in_session, &posted))
@@ -248,9 +270,7 @@ __attribute__((flatten)) bool wholes_post(struct zcrp_entity *e, struct message 
     struct receiver *r = e->machine.receiver;
     uint64_t in_session, number;
 
-    if (e->transport->way != WAY_MEMORY || m->is_wrapped || e->wrapped > FEW_WRAPPED ||
-        e->lost != OUTCOME_OK || !backlog_is_empty(&e->backlog) ||
-        !receiver_next_credit(r, TRANSPORT_CREDIT, e->due, &in_session) ||
+    if (!is_open(e, m) || !receiver_next_credit(r, TRANSPORT_CREDIT, &in_session) ||
         !receiver_post_shown(r, machine_times_submit(&e->machine) ? clock_tick() : 0, m,
                              m->public.buffer, size, &number))
         return false;

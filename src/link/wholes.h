@@ -6,6 +6,11 @@
  *               reap    <-- state --'           post    shows a buffer
  *               its message ends
  *
+ * Whether all is usual as far as the half goes is found out once, as a section ends that may have
+ * changed it (wholes_tend), and not for each message: `is_straight` says so, and counts while
+ * neither half of the link is touched. What each message, and the next two functions, may change is
+ * not part of it.
+ *
  * Locked, all of these. */
 #ifndef ZCRP_LINK_WHOLES_H
 #define ZCRP_LINK_WHOLES_H
@@ -18,11 +23,14 @@
 struct message;
 struct zcrp_entity;
 
-/* A sender that is open: the message goes to the peer's memory at once. Nothing is to be told,
+/* The section ends, and neither half is touched any more: is the straight way of this half open? */
+void wholes_tend(struct zcrp_entity *e);
+
+/* A sender: the message goes to the peer's memory at once. Nothing is to be told,
  * but to a peer that sleeps (transport->must_wake_peer). */
 bool wholes_submit(struct zcrp_entity *e, struct message *m, uint64_t size);
 
-/* A receiver that is open: the buffer is shown to the sender. Nothing is to be told, unless the
+/* A receiver: the buffer is shown to the sender. Nothing is to be told, unless the
  * machine has a reply now: the sender wants it, and sleeps. */
 bool wholes_post(struct zcrp_entity *e, struct message *m, uint64_t size);
 

@@ -6,7 +6,8 @@
 /* wrap: receiver_whole receiver_whole_ends receiver_whole_begin receiver_whole_end */
 /* wrap: receiver_whole_revoked receiver_fault receiver_next_credit receiver_post_shown */
 /* wrap: receiver_call sender_next_whole sender_submit_whole sender_wholes_arrived */
-/* wrap: entity_enter entity_end memory_is_accessible machine_times_submit */
+/* wrap: sender_lets_pass receiver_lets_pass entity_enter entity_end */
+/* wrap: memory_is_accessible machine_times_submit */
 #include "link/wholes.h"
 
 #include "link/entity.h"
@@ -38,7 +39,7 @@ static struct {
     const void *gone;     /* memory that cannot be written */
     bool counts;          /* what is taken */
     /* Sending, and posting. */
-    bool may_go, has_credit, has_room, may_show, wants;
+    bool may_go, has_credit, has_room, may_show, wants, lets_pass;
     uint64_t posted, credit;
     uint32_t reaped, ended; /* of which so many end */
 } at;
@@ -87,11 +88,11 @@ enum whole_use __wrap_receiver_whole(struct receiver *r, uint64_t in_session, ui
     return c->use;
 }
 
-bool __wrap_receiver_whole_ends(struct receiver *r, uint64_t number, uint64_t size,
+bool __wrap_receiver_whole_ends(struct receiver *r, const struct whole_place *place, uint64_t size,
                                 struct event *event)
 {
     (void)r;
-    *event = (struct event){.user = &messages[number], .length = size};
+    *event = (struct event){.user = &messages[place->number], .length = size};
     return true;
 }
 
@@ -218,6 +219,19 @@ bool __wrap_transport_show_credit(struct transport *t, uint64_t in_session, uint
     return at.wants;
 }
 
+bool __wrap_sender_lets_pass(struct sender *s)
+{
+    (void)s;
+    return at.lets_pass;
+}
+
+bool __wrap_receiver_lets_pass(const struct receiver *r, instant looked_at)
+{
+    (void)r;
+    (void)looked_at;
+    return at.lets_pass;
+}
+
 bool __wrap_sender_next_whole(struct sender *s, struct whole *whole, uint64_t *posted)
 {
     (void)s;
@@ -233,12 +247,10 @@ void __wrap_sender_submit_whole(struct sender *s, const struct whole *whole, uin
     seen.submits++;
 }
 
-bool __wrap_receiver_next_credit(const struct receiver *r, uint64_t most, instant looked_at,
-                                 uint64_t *in_session)
+bool __wrap_receiver_next_credit(const struct receiver *r, uint64_t most, uint64_t *in_session)
 {
     (void)r;
     (void)most;
-    (void)looked_at;
     *in_session = 7;
     return at.may_show;
 }
@@ -275,13 +287,14 @@ static void begin(enum machine_role role)
     memset(&at, 0, sizeof(at));
     memset(come, 0, sizeof(come));
     at.copied = -1;
-    at.counts = at.may_go = at.has_credit = at.has_room = at.may_show = true;
+    at.counts = at.may_go = at.has_credit = at.has_room = at.may_show = at.lets_pass = true;
     at.posted = BUFFER;
     pair = (struct link){.touched = 0};
     pair.half[role] = &half;
     mutex_init(&pair.mutex);
     transport = (struct transport){.is_sender = role == MACHINE_SENDER, .way = WAY_MEMORY};
-    half = (struct zcrp_entity){.link = &pair, .transport = &transport, .machine.role = role};
+    half = (struct zcrp_entity){
+        .link = &pair, .transport = &transport, .machine.role = role, .notice.place = -1};
     submitted = (struct message){.public = {.buffer = buffer, .buffer_size = BUFFER}};
     mutex_lock(&pair.mutex);
 }
@@ -476,6 +489,7 @@ static bool submit(uint64_t size)
     pair.rx.are_whole = false;
     latch_reset(&submitted.latch);
     latch_open(&submitted.latch);
+    wholes_tend(&half);
     bool has_gone = wholes_submit(&half, &submitted, size);
     assert_int_equal(seen.submits, has_gone);
     assert_int_equal(seen.puts, has_gone);
@@ -514,7 +528,7 @@ TEST(wholes_submit__what_fits)
 /* Each of these is reason enough to take the usual way. */
 TEST(wholes_submit__what_is_not_usual)
 {
-    for (int i = 0; i <= 10; i++) {
+    for (int i = 0; i <= 15; i++) {
         begin_again(MACHINE_SENDER);
         half.wrapped = FEW_WRAPPED;
         if (i == 1)
@@ -537,6 +551,16 @@ TEST(wholes_submit__what_is_not_usual)
             half.backlog.blanks = 1;
         else if (i == 10)
             transport.way = WAY_DRAINING;
+        else if (i == 11)
+            at.lets_pass = false;
+        else if (i == 12)
+            half.life = ENTITY_DRAINING;
+        else if (i == 13)
+            pair.is_broken = true;
+        else if (i == 14)
+            half.notice.place = 0;
+        else if (i == 15)
+            pair.touched = 1 << MACHINE_RECEIVER; /* what was found out may be over */
         assert_true(submit(1) == (i == 0));
     }
 }
@@ -545,7 +569,7 @@ TEST(wholes_submit__what_is_not_usual)
 
 TEST(wholes_post__what_is_usual)
 {
-    for (int i = 0; i <= 7; i++) {
+    for (int i = 0; i <= 9; i++) {
         begin_again(MACHINE_RECEIVER);
         half.wrapped = FEW_WRAPPED;
         at.wants = i == 1;
@@ -561,6 +585,11 @@ TEST(wholes_post__what_is_usual)
             half.backlog.blanks = 1;
         else if (i == 7)
             half.lost = OUTCOME_DIED;
+        else if (i == 8)
+            at.lets_pass = false;
+        wholes_tend(&half);
+        if (i == 9)
+            pair.touched = 1 << MACHINE_RECEIVER;
         assert_true(wholes_post(&half, &submitted, 5) == (i < 2));
         assert_int_equal(seen.shown, i < 2);
         assert_int_equal(seen.receiver_calls, i == 1);

@@ -172,7 +172,8 @@ static bool post_shown(struct host_receiver *h, struct entry *entry)
     struct credit credit = {.size = entry->size, .user = entry};
     if (!h->memory->is_here || !h->has_credit || entry->shadow.pieces != NULL ||
         chance_one_in(&h->scene->random, DECLINED_ONE_IN) ||
-        !receiver_next_credit(h->core, WHOLE_RING_CREDIT, h->scene->now, &credit.in_session) ||
+        !receiver_lets_pass(h->core, h->scene->now) ||
+        !receiver_next_credit(h->core, WHOLE_RING_CREDIT, &credit.in_session) ||
         !receiver_post_shown(h->core, h->scene->now, entry, entry->shadow.bytes, entry->size,
                              &entry->number))
         return false;
@@ -338,7 +339,7 @@ static void end_whole(struct host_receiver *h, enum whole_use use, const struct 
     }
     struct event event;
     shadow_on_arrived(&entry->shadow, 0, size);
-    if (receiver_whole_ends(h->core, place->number, size, &event))
+    if (receiver_whole_ends(h->core, place, size, &event))
         end(h, &event);
 }
 

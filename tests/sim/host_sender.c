@@ -172,7 +172,7 @@ static bool submit_whole(struct host_sender *h, struct entry *entry)
     uint64_t posted;
     if (!h->memory->is_here || entry->shadow.pieces != NULL || whole.size > WHOLE_RING_MOST ||
         !whole_ring_has_room(h->memory) || chance_one_in(&h->scene->random, UNITS_ONE_IN) ||
-        !sender_next_whole(h->core, &whole, &posted))
+        !sender_lets_pass(h->core) || !sender_next_whole(h->core, &whole, &posted))
         return false;
     if (posted == SENDER_UNKNOWN && !whole_ring_find_credit(h->memory, whole.in_session, &posted))
         return false;

@@ -212,6 +212,7 @@ struct whole_place {
     void *user;
     uint8_t *buffer;
     const struct pieces *pieces; /* NULL: it lies in the buffer */
+    struct message_in *message;  /* the machine's, until another function of it is called */
 };
 
 /* One has come, of `size` bytes, by its number in the session. The place is good only for one that
@@ -228,8 +229,10 @@ void receiver_whole_end(struct receiver *r);
 void receiver_whole_landed(struct receiver *r, uint64_t number, uint64_t size);
 void receiver_whole_revoked(struct receiver *r, uint64_t number, uint64_t size);
 
-/* As receiver_whole_landed. True: the message is over, and this is its event. */
-bool receiver_whole_ends(struct receiver *r, uint64_t number, uint64_t size, struct event *event);
+/* As receiver_whole_landed, just behind receiver_whole. True: the message is over, and this is its
+ * event. */
+bool receiver_whole_ends(struct receiver *r, const struct whole_place *place, uint64_t size,
+                         struct event *event);
 
 /* Some have landed, which is a sign of life. */
 void receiver_on_wholes(struct receiver *r, instant now);
@@ -252,10 +255,13 @@ bool receiver_set_credit(struct receiver *r, bool has_credit);
 bool receiver_publish(struct receiver *r, uint64_t most, struct credit *credit);
 
 /* May a buffer that is posted now be shown to the sender at once, and nobody has to be told of it
- * who looks what is due by `looked_at`? Then `*in_session` is its message's number there. Not with
- * `most` messages or more posted. O(1). */
-bool receiver_next_credit(const struct receiver *r, uint64_t most, instant looked_at,
-                          uint64_t *in_session);
+ * who looks what is due by `looked_at`? If so it stays so while only the next two functions are
+ * called. O(1). */
+bool receiver_lets_pass(const struct receiver *r, instant looked_at);
+
+/* While it lets pass. Are fewer than `most` messages posted? Then `*in_session` is the number that
+ * the next one has there. O(1). */
+bool receiver_next_credit(const struct receiver *r, uint64_t most, uint64_t *in_session);
 
 /* Posts that buffer: as receiver_post, and receiver_publish. False: there is no room. `now` may be
  * some milliseconds late. */

@@ -19,7 +19,7 @@ enum whole_use receiver_whole(struct receiver *r, uint64_t in_session, uint64_t 
     if (!receiver_session_is_bound(&r->session) || r->phase != RECEIVER_OPEN || r->is_held ||
         number < in_session || number >= r->messages.next)
         return WHOLE_DECLINED;
-    const struct message_in *message = messages_in_find(&r->messages, number);
+    struct message_in *message = messages_in_find(&r->messages, number);
     if (message == NULL || message->state == MESSAGE_IN_ENDED) {
         r->counters.drop_duplicate++;
         return WHOLE_OVER;
@@ -29,7 +29,8 @@ enum whole_use receiver_whole(struct receiver *r, uint64_t in_session, uint64_t 
     *place = (struct whole_place){.number = number,
                                   .user = message->user,
                                   .buffer = message->buffer,
-                                  .pieces = message->pieces};
+                                  .pieces = message->pieces,
+                                  .message = message};
     return WHOLE_LANDS;
 }
 
@@ -74,14 +75,15 @@ void receiver_whole_landed(struct receiver *r, uint64_t number, uint64_t size)
     count_landed(r, number, size);
 }
 
-bool receiver_whole_ends(struct receiver *r, uint64_t number, uint64_t size, struct event *event)
+bool receiver_whole_ends(struct receiver *r, const struct whole_place *place, uint64_t size,
+                         struct event *event)
 {
-    struct message_in *message = find_posted(r, number);
-    if (r->is_planned || r->is_held || !messages_in_finish(&r->messages, message, size, event)) {
-        receiver_whole_landed(r, number, size);
+    if (r->is_planned || r->is_held ||
+        !messages_in_finish(&r->messages, place->message, size, event)) {
+        receiver_whole_landed(r, place->number, size);
         return false;
     }
-    count_landed(r, number, size);
+    count_landed(r, place->number, size);
     return true;
 }
 
@@ -134,13 +136,17 @@ static instant signs_at(const struct receiver *r)
     return instant_earlier(r->timer.request, r->timer.heard + r->config.silence);
 }
 
-bool receiver_next_credit(const struct receiver *r, uint64_t most, instant looked_at,
-                          uint64_t *in_session)
+bool receiver_lets_pass(const struct receiver *r, instant looked_at)
+{
+    return r->has_credit && receiver_session_is_bound(&r->session) && r->phase == RECEIVER_OPEN &&
+           r->session.requested == r->messages.next && looked_at <= signs_at(r) &&
+           !r->timer.refusals.is_doubted;
+}
+
+bool receiver_next_credit(const struct receiver *r, uint64_t most, uint64_t *in_session)
 {
     const struct messages_in *m = &r->messages;
-    if (!r->has_credit || !receiver_session_is_bound(&r->session) || r->phase != RECEIVER_OPEN ||
-        r->session.requested != m->next || m->next - m->base >= lesser(most, m->capacity) ||
-        looked_at > signs_at(r) || r->timer.refusals.is_doubted)
+    if (m->next - m->base >= lesser(most, m->capacity))
         return false;
     *in_session = m->next - r->session.message_base;
     return true;

@@ -65,13 +65,20 @@ struct message_out *messages_out_find_for(struct messages_out *m, uint64_t numbe
     return is_same ? message : NULL;
 }
 
+/* The table is full: it grows, up to its capacity. */
+static bool grow(struct messages_out *m)
+{
+    if (m->ring_table.size == m->capacity)
+        return false;
+    m->ring = table_grow(&m->ring_table, m->base, m->next);
+    return true;
+}
+
 struct message_out *messages_out_add(struct messages_out *m, void *user, const uint8_t *buffer,
                                      uint64_t size)
 {
-    if (m->next - m->base == m->capacity)
+    if (m->next - m->base == m->ring_table.size && !grow(m))
         return NULL;
-    if (m->next - m->base == m->ring_table.size)
-        m->ring = table_grow(&m->ring_table, m->base, m->next);
     struct message_out *message = messages_out_at(m, m->next);
     *message = (struct message_out){.number = m->next++,
                                     .user = user,
@@ -103,10 +110,20 @@ static void extend_requested(struct messages_out *m)
 
 bool messages_out_is_next(const struct messages_out *m, uint64_t *posted)
 {
-    if (m->requested < m->next || m->next - m->base >= m->capacity)
+    if (m->next - m->base >= m->capacity)
         return false;
     *posted = posted_at(m, m->next);
     return true;
+}
+
+/* The buffer of the newest message is known, and maybe those behind it. */
+static void learn(struct messages_out *m, uint64_t number, uint64_t posted)
+{
+    if (number >= m->announced)
+        reach(m, number);
+    *posted_slot(m, number) = posted;
+    m->requested = greater(m->requested, m->next);
+    extend_requested(m);
 }
 
 struct message_out *messages_out_add_whole(struct messages_out *m, void *user,
@@ -117,17 +134,12 @@ struct message_out *messages_out_add_whole(struct messages_out *m, void *user,
     message->cut = size;
     message->units_out = 1;
     message->is_cut = message->is_whole = true;
-    if (message->number >= m->announced) {
-        bool is_next =
-            m->announced == message->number && m->announced - m->base < m->posted_table.size;
-        if (is_next)
-            m->announced++;
-        else
-            reach(m, message->number);
+    if (m->announced == message->number && m->announced - m->base < m->posted_table.size) {
+        *posted_slot(m, message->number) = posted;
+        m->announced = m->requested = m->next; /* nothing is known behind it */
+    } else {
+        learn(m, message->number, posted);
     }
-    *posted_slot(m, message->number) = posted;
-    m->requested = greater(m->requested, m->next);
-    extend_requested(m);
     return message;
 }
 
@@ -322,6 +334,7 @@ uint32_t messages_out_finish(struct messages_out *m, uint64_t number, uint32_t c
     m->open -= done;
     if (done == 0 || number > m->base)
         return done;
+    m->base += done - 1; /* all of them are FREE */
     advance(m);
     extend_requested(m);
     return done;

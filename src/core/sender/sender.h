@@ -207,9 +207,14 @@ bool sender_whole(struct sender *s, uint32_t most, struct whole *whole);
 /* That message goes so; its buffer is not read any more. */
 void sender_put_whole(struct sender *s, const struct whole *whole);
 
-/* May a message that is submitted now go as a whole at once? Then `*whole` has its numbers, and
- * `*posted` the size of the buffer that the receiver has for it, or SENDER_UNKNOWN. Larger is only
- * a buffer that was withdrawn. False if anything else is to be done first. O(1). */
+/* Is nothing to be done before a message that is submitted now, which so may go as a whole at once?
+ * If so it stays so while only the next two functions and sender_wholes_arrived are called. O(1).
+ */
+bool sender_lets_pass(struct sender *s);
+
+/* While it lets pass. Is there room for that message? Then `*whole` has its numbers, and `*posted`
+ * the size of the buffer that the receiver has for it, or SENDER_UNKNOWN. Larger is only a buffer
+ * that was withdrawn. False also for the first of a sender that does not stay. O(1). */
 #define SENDER_UNKNOWN (UINT64_MAX - 1)
 bool sender_next_whole(struct sender *s, struct whole *whole, uint64_t *posted);
 

@@ -27,14 +27,19 @@ void sender_put_whole(struct sender *s, const struct whole *whole)
 _Static_assert(SENDER_UNKNOWN == POSTED_UNKNOWN, "as the table of messages says it"); /* NOLINT */
 _Static_assert(SENDER_UNKNOWN < REQUEST_WITHDRAWN, "what is known is below");
 
+bool sender_lets_pass(struct sender *s)
+{
+    const struct messages_out *m = &s->messages;
+    struct units_to_send *u = &s->recovery.to_send;
+    return s->phase == SENDER_OPEN && s->ended == OUTCOME_OK &&
+           sender_session_is_paired(&s->session) && u->count == 0 && m->requested >= m->next &&
+           (u->cursor >= m->next || units_to_send_is_done(u));
+}
+
 bool sender_next_whole(struct sender *s, struct whole *whole, uint64_t *posted)
 {
     const struct messages_out *m = &s->messages;
-    bool is_usual = s->phase == SENDER_OPEN && s->ended == OUTCOME_OK &&
-                    sender_session_is_paired(&s->session) && s->recovery.to_send.count == 0 &&
-                    (s->config.stays || m->open > 0);
-    if (!is_usual || !messages_out_is_next(m, posted) ||
-        (s->recovery.to_send.cursor < m->next && !units_to_send_is_done(&s->recovery.to_send)))
+    if (!(s->config.stays || m->open > 0) || !messages_out_is_next(m, posted))
         return false;
     whole->number = m->next;
     whole->in_session = m->next - s->session.message_base;

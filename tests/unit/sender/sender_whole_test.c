@@ -152,7 +152,7 @@ static const uint8_t bytes[2 * LARGE];
 /* A message of `size` may go at once; what is known of its buffer. */
 static bool may_go(struct whole *whole, uint64_t *posted)
 {
-    bool may = sender_next_whole(rig.s, whole, posted);
+    bool may = sender_lets_pass(rig.s) && sender_next_whole(rig.s, whole, posted);
 
     sender_check(rig.s);
     return may;
