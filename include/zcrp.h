@@ -1155,6 +1155,10 @@ ZCRP_PUBLIC int zcrp_queue_remove_listener(struct zcrp_queue *queue,
  * most, however many links there are. When no thread has taken for 2 ms, the library's threads
  * receive until one takes again. The library's threads always answer a listener's callers.
  *
+ * A program that was told of several messages of a sender, and submits such as are small (1 KiB) to
+ * it, is expected to take again at once: the messages leave together then, or once they are 256 or
+ * have 64 KiB, or after 1 ms. Not so if zcrp_queue_descriptor was called.
+ *
  * Any number of threads may take: each completion comes once, and one of the threads receives. Or a
  * code: ZCRP_ERROR_INTERRUPTED; _CLOSED (another thread closes the queue); _ARGUMENT, _FORKED.
  *

@@ -52,11 +52,22 @@ static bool submit_message(struct zcrp_entity *e, struct message *m, nlong size)
     return !is_timed && m->life == MESSAGE_IN_MACHINE;
 }
 
+/* Is the user likely to submit more at once, which the message is to wait for? A queue's taker
+ * sends by itself what has gathered. So what takes longer to send than to submit does not wait for
+ * it: another thread sends that meanwhile. Nor does what goes to memory. */
+static bool awaits_more(const struct zcrp_entity *e, nlong size)
+{
+    const struct collection *c = &e->collection;
+
+    return collection_has_more(c) && (!place_is_in_queue(&c->place) ||
+                                      (size <= FLUSH_SMALL && !transport_is_memory(e->transport)));
+}
+
 /* The message waits until more is submitted, if it could be sent now, and its user has more to
  * collect. True if it waits. */
 static bool gather(struct zcrp_entity *e, nlong size)
 {
-    return collection_has_more(&e->collection) &&
+    return awaits_more(e, size) &&
            (flush_is_for(&e->flush, FLUSH_MORE) || machine_has_burst(&e->machine)) &&
            flush_add(&e->flush, clock_now(), size);
 }
@@ -187,7 +198,7 @@ static bool joins_only(const struct zcrp_entity *e, nlong size)
 
     return !machine_times_submit(&e->machine) && e->lost == OUTCOME_OK && size < SENDING_CALL &&
            backlog_is_empty(&e->backlog) && flush_is_for(&e->flush, FLUSH_NOTHING) &&
-           !collection_has_more(&e->collection) && !keyed_has_datagram(e) &&
+           !awaits_more(e, size) && !keyed_has_datagram(e) &&
            (reader == e || !answering_is_open(&reader->answering));
 }
 

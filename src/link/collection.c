@@ -133,7 +133,7 @@ struct message *collection_take_locked(struct collection *c, int *code)
         return NULL;
     *code = m->code;
     let_go(c, m); /* its owner may free it now */
-    atomic_store_explicit(&c->has_more, false, memory_order_relaxed);
+    collection_set_more(c, false);
     return m;
 }
 
@@ -147,10 +147,10 @@ bool collection_leave_queue(struct collection *c, const struct completions *from
         *sockets = in->sockets;
         (void)place_leave(&c->place);
     }
-    if (was_in && !atomic_load(&c->is_on)) {
+    if (was_in)
+        collection_set_more(c, false);
+    if (was_in && !atomic_load(&c->is_on))
         let_go_of_all(c);
-        atomic_store_explicit(&c->has_more, false, memory_order_relaxed);
-    }
     completions_unlock();
     return was_in;
 }
@@ -176,7 +176,7 @@ struct message *collection_take(struct collection *c)
     int code;
     struct message *m = collection_take_locked(c, &code);
     bool has_more = c->ended.first != NULL;
-    atomic_store_explicit(&c->has_more, has_more, memory_order_relaxed);
+    collection_set_more(c, has_more);
     completions_unlock();
     if (!has_more)
         clear(c);

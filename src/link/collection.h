@@ -29,7 +29,7 @@ struct collection {
                               unless the entity is in a queue */
     struct wake wake;      /* (k) readable while there is something to collect, or once in vain */
     _Atomic bool is_rung;  /* (a) a ring need not write: saves a system call for each batch */
-    _Atomic bool has_more; /* (a) when a message was taken last, there were more */
+    _Atomic bool has_more; /* (a) its user has more to collect, or took several at once */
     struct list ended;     /* (k) */
     struct place place;    /* in a queue */
 };
@@ -67,6 +67,12 @@ void collection_ring(struct collection *c);
  * (k). */
 struct message *collection_take_locked(struct collection *c, int *code);
 
+/* Locked, (k): is there more? */
+static inline bool collection_has_any_locked(const struct collection *c)
+{
+    return c->ended.first != NULL;
+}
+
 /* Leaves that queue (NULL: any). What was not taken is left to who collects, or let go of. True if
  * it was in it: `*sockets` are those that its takers look at. */
 bool collection_leave_queue(struct collection *c, const struct completions *from,
@@ -75,10 +81,16 @@ bool collection_leave_queue(struct collection *c, const struct completions *from
 /* The message that ended first, or NULL. Never blocks. */
 struct message *collection_take(struct collection *c);
 
-/* Does the user collect, and was there more to collect? Then more calls are likely. Any thread. */
+/* Did the user, when it took last, leave more, or take several at once? Then it is likely to submit
+ * several. And to say so: it did, or it does not come back. Any thread. */
 static inline bool collection_has_more(const struct collection *c)
 {
     return atomic_load_explicit(&c->has_more, memory_order_relaxed);
+}
+
+static inline void collection_set_more(struct collection *c, bool has_more)
+{
+    atomic_store_explicit(&c->has_more, has_more, memory_order_relaxed);
 }
 
 /* Takes the message out of the collection that it is in, if any. Its latch is open, or the parent

@@ -3,7 +3,10 @@
  *
  * FLUSH_MORE: small messages gather while their user collects others, because who collects and
  * submits each again is likely to submit more at once. All is sent when nothing is left to collect,
- * or as much waits as is worth a call, or an acknowledgement is due.
+ * or as much waits as is worth a call, or an acknowledgement is due. So they do while a queue's
+ * taker is away with several of this sender's messages, or with one of several: when it is back,
+ * and not about to be told more of them, it sends all. So a message that takes longer to send than
+ * to submit does not wait for it.
  *
  * FLUSH_ANSWER: an acknowledgement waits for the answer of a user who usually answers: the peer
  * waits for that, and has it a datagram earlier (waiting/wait_policy.h, answering). It is sent
@@ -27,6 +30,7 @@
 enum {
     FLUSH_MESSAGES = 256, /* that are worth a call: two bursts, which ask for one answer */
     FLUSH_BYTES = 1 << 16,
+    FLUSH_SMALL = 1 << 10, /* bytes of a message whose submission takes as long as its way out */
 };
 
 enum flush_reason { FLUSH_NOTHING, FLUSH_MORE, FLUSH_ANSWER };
@@ -66,7 +70,7 @@ static inline void flush_begin(struct flush *f, instant now, enum flush_reason w
     flush_move(f, why);
 }
 
-/* A message of `size` was submitted, and its user has more to collect. True if it waits. */
+/* A message of `size` was submitted, and its user is likely to submit more. True if it waits. */
 static inline bool flush_add(struct flush *f, instant now, uint64_t size)
 {
     if (!flush_is_for(f, FLUSH_MORE))

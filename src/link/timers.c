@@ -82,6 +82,8 @@ void timers_on_due(void *client)
     unblock(e, now);
     if (flush_is_for(&e->flush, FLUSH_ANSWER) && now >= flush_at(&e->flush))
         answering_on_late(&e->answering);
+    if (flush_is_for(&e->flush, FLUSH_MORE) && now >= flush_at(&e->flush))
+        collection_set_more(&e->collection, false); /* its user does other things */
     bool was_late = e->transport->is_late;
     if (was_late)
         ways_look_late(e);

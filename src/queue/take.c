@@ -2,6 +2,7 @@
 #include "accept/connection.h"
 #include "link/codes.h"
 #include "link/process.h"
+#include "link/tx.h"
 #include "platform/reason.h"
 #include "platform/sleep.h"
 #include "queue.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 enum {
-    IN_A_ROW = 16,     /* completions of one place: then others have their turn */
+    IN_A_ROW = 64,     /* completions of one place: then others have their turn */
     LOOKS_A_YIELD = 8, /* of the core */
     GLANCES = 32,      /* at memory alone, in a row, */
     GLANCES_A_CLOCK = 4,
@@ -67,23 +68,35 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* Tells of messages that have ended. False: there are no more. Locked, (k), as all of these where
- * nothing else is said. */
+/* What is submitted now gathers: the taker comes back. One that polls need not. Locked, (k), as all
+ * of these where nothing else is said. */
+static void begin_gathering(struct taking *t, struct zcrp_entity *e)
+{
+    if (e->machine.role != MACHINE_SENDER || atomic_load(&t->queue->is_on))
+        return;
+    collection_set_more(&e->collection, true);
+    completions_note_busy(&t->queue->completions, &e->collection.place);
+}
+
+/* Tells of messages that have ended. False: there are no more. */
 static bool tell_messages(struct taking *t, struct place *p, struct zcrp_completion *as)
 {
-    struct collection *c = (struct collection *)((char *)p - offsetof(struct collection, place));
-    struct message *m = NULL;
+    struct zcrp_entity *e = queue_entity(p);
+    int told = 0;
 
     as->kind = ZCRP_MESSAGE_ENDED;
-    for (int most = least(t->left, IN_A_ROW); most > 0; most--) {
-        m = collection_take_locked(c, &as->code);
+    for (int most = least(t->left, IN_A_ROW); told < most; told++) {
+        struct message *m = collection_take_locked(&e->collection, &as->code);
         if (m == NULL)
-            return false;
+            break;
         as->message = &m->public;
         tell(t, as);
     }
     as->message = NULL;
-    return true;
+    bool has_more = collection_has_any_locked(&e->collection);
+    if (told > 1 || (told > 0 && has_more))
+        begin_gathering(t, e);
+    return has_more;
 }
 
 /* False: there are no more. */
@@ -307,10 +320,33 @@ static bool is_to_look(const struct taking *t)
     return t->taken == 0 || queue_was_looked_at(t->queue) < clock_now() - LOOK_EVERY;
 }
 
+/* A taker is back: what its user has gathered leaves, but for messages of senders that it is about
+ * to be told more of, unless it was at that for long. */
+static void end_gathering(struct zcrp_queue *q)
+{
+    struct completions *c = &q->completions;
+    struct place *p;
+
+    if (!completions_have_busy(c))
+        return;
+    bool is_late = queue_was_looked_at(q) < clock_now() - LOOK_EVERY;
+    completions_lock();
+    while ((p = completions_take_busy(c, is_late)) != NULL) {
+        struct zcrp_entity *e = queue_visit(p);
+        collection_set_more(&e->collection, false);
+        completions_unlock();
+        tx_end_gathering(e);
+        entity_depart(e);
+        completions_lock();
+    }
+    completions_unlock();
+}
+
 static int take(struct taking *t)
 {
     struct zcrp_queue *q = t->queue;
 
+    end_gathering(q);
     for (;;) {
         uint32_t seen = atomic_load(&q->news);
         tell_all(t);

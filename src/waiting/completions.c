@@ -104,6 +104,44 @@ void completions_ring(struct completions *c)
     atomic_fetch_sub(&c->ringers, 1);
 }
 
+/* ---- busy users, locked ---- */
+
+void completions_note_busy(struct completions *c, struct place *p)
+{
+    if (p->is_busy)
+        return;
+    p->is_busy = true;
+    p->next_busy = c->first_busy;
+    c->first_busy = p;
+}
+
+static void forget_busy(struct completions *c, struct place *p)
+{
+    struct place *before = c->first_busy;
+
+    if (!p->is_busy)
+        return;
+    p->is_busy = false;
+    if (before == p) {
+        c->first_busy = p->next_busy;
+        return;
+    }
+    while (before->next_busy != p)
+        before = before->next_busy;
+    before->next_busy = p->next_busy;
+}
+
+struct place *completions_take_busy(struct completions *c, bool any)
+{
+    struct place *p = c->first_busy;
+
+    while (p != NULL && !any && (p->facts & FACT_ENDED))
+        p = p->next_busy;
+    if (p != NULL)
+        forget_busy(c, p);
+    return p;
+}
+
 /* ---- a taker that looks ---- */
 
 static _Thread_local struct taker *taker;
@@ -179,6 +217,7 @@ bool place_leave(struct place *p)
         return false;
     if (p->facts != 0)
         remove_ready(c, p);
+    forget_busy(c, p);
     if (p->previous != NULL)
         p->previous->next = p->next;
     else

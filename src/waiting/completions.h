@@ -13,7 +13,8 @@
  *
  * I1  a place is ready exactly while it is in a queue and has facts.
  * I2  a ring is under way, or has been, for each time that a queue has had nothing and got
- *     something: so whoever found nothing, and sleeps, wakes. */
+ *     something: so whoever found nothing, and sleeps, wakes.
+ * I3  a place is busy only while it is in a queue. */
 #ifndef ZCRP_WAITING_COMPLETIONS_H
 #define ZCRP_WAITING_COMPLETIONS_H
 
@@ -43,16 +44,19 @@ struct place {
     uint32_t callers;        /* (k) that were not told yet */
     struct place *previous, *next;             /* (k) of all in the queue */
     struct place *ready_before, *ready_behind; /* (k) of those that are ready */
+    struct place *next_busy;                   /* (k) of those whose user is busy */
+    bool is_busy;                              /* (k) it is one of them */
 };
 
 struct completions {
     struct place *all; /* (k) in any order */
     struct place *_Atomic first,
-        *last;                 /* (k) that are ready; the first also read without, for a look */
-    _Atomic int ringers;       /* (a) threads that are about to wake a taker */
-    void (*ring)(void *queue); /* (c) wakes those who wait for completions */
-    void *queue;               /* (c) */
-    struct sockets *sockets;   /* (c) that the takers look at (workers/sockets.h) */
+        *last; /* (k) that are ready; the first also read without, for a look */
+    struct place *_Atomic first_busy; /* (k) whose user is busy; the same */
+    _Atomic int ringers;              /* (a) threads that are about to wake a taker */
+    void (*ring)(void *queue);        /* (c) wakes those who wait for completions */
+    void *queue;                      /* (c) */
+    struct sockets *sockets;          /* (c) that the takers look at (workers/sockets.h) */
 };
 
 /* ---- the mutex ---- */
@@ -85,6 +89,24 @@ void completions_put_back(struct completions *c, struct place *p, uint32_t facts
 static inline bool completions_are_ready(const struct completions *c)
 {
     return atomic_load_explicit(&c->first, memory_order_relaxed) != NULL;
+}
+
+/* ---- busy users ----
+ *
+ * A taker that was told of several messages is busy with them, and likely to submit as many: until
+ * it is back, or another one comes. */
+
+/* Locked, (k): the user of this place, which is in the queue, is busy from now on. */
+void completions_note_busy(struct completions *c, struct place *p);
+
+/* Locked, (k): takes one out of the busy ones, of which there is no more to tell, or `any`. NULL:
+ * there is none. */
+struct place *completions_take_busy(struct completions *c, bool any);
+
+/* Is any busy? Any thread, a look. */
+static inline bool completions_have_busy(const struct completions *c)
+{
+    return atomic_load_explicit(&c->first_busy, memory_order_relaxed) != NULL;
 }
 
 /* ---- a taker that looks ----

@@ -270,6 +270,19 @@ TEST(timers_on_due__answer_is_late)
     assert_int_equal(seen.answers_late, 1);
 }
 
+/* A user whose messages gather, and who does not come back in time, is not waited for again. */
+TEST(timers_on_due__gathering_is_late)
+{
+    collection_set_more(&SENDER->collection, true);
+    flush_begin(&SENDER->flush, at.now, FLUSH_MORE);
+    at.now += FLUSH_MOST - 1;
+    timers_on_due(SENDER);
+    assert_true(collection_has_more(&SENDER->collection));
+    at.now++;
+    timers_on_due(SENDER);
+    assert_false(collection_has_more(&SENDER->collection));
+}
+
 /* ---- who receives ---- */
 
 /* A lease that nobody took by its time returns to the workers, who arm the socket. */

@@ -147,3 +147,92 @@ TEST(queue__many_threads)
         zcrp_free_msg(pairs[i].out);
     }
 }
+
+/* ---- senders whose messages gather ---- */
+
+enum { FLOWS = 4, FLOWING = 16, AGAIN = 1000 };
+
+/* Messages go from the near end, whose sender is in the queue, to the far one, where a thread waits
+ * for them. Each is sent again when it has ended, by the taker that is told so. */
+static struct flow {
+    struct both ends;
+    struct zcrp_msg *in[FLOWING], *out[FLOWING];
+    _Atomic int again; /* so many more are to be sent */
+    pthread_t receiver;
+} flows[FLOWS];
+
+static void *receive(void *context)
+{
+    struct flow *f = context;
+    struct zcrp_entity *r = zcrp_connection_receiver(f->ends.there);
+
+    for (int i = 0; i < FLOWING; i++)
+        ck_assert_int_eq(zcrp_submit(r, f->in[i], BYTES), ZCRP_OK);
+    for (int i = 0; i < FLOWING + AGAIN; i++) {
+        ck_assert_int_eq(ends_wait(f->in[i % FLOWING]), ZCRP_OK);
+        ck_assert_int_eq(zcrp_submit(r, f->in[i % FLOWING], BYTES), ZCRP_OK);
+    }
+    return NULL;
+}
+
+static void *send_again(void *context)
+{
+    const int *most = context;
+    unsigned taken = 0;
+
+    while (!is_over) {
+        struct zcrp_completion c[2 * FLOWING];
+        int count = zcrp_queue_take(q, c, *most, taken++ % 2 * 100000);
+        ck_assert_int_ge(count, 0);
+        for (int i = 0; i < count; i++) {
+            struct flow *f = c[i].context;
+            if (atomic_fetch_sub(&f->again, 1) > 0)
+                ck_assert_int_eq(zcrp_submit(c[i].entity, c[i].message, BYTES), ZCRP_OK);
+        }
+        if (taken % 500 == 0)
+            usleep(4000); /* what it has not sent leaves without it */
+    }
+    return NULL;
+}
+
+static void flow_open(struct flow *f, uint32_t flags)
+{
+    const struct zcrp_options options = {.flags = flags};
+
+    f->ends = house_meet(&house, &options);
+    f->again = AGAIN;
+    for (int i = 0; i < FLOWING; i++) {
+        f->in[i] = ends_empty(BYTES);
+        f->out[i] = ends_filled(BYTES, 1);
+    }
+    struct zcrp_entity *s = zcrp_connection_sender(f->ends.here);
+    ck_assert_int_eq(zcrp_queue_add(q, s, f), ZCRP_OK);
+    ck_assert_int_eq(pthread_create(&f->receiver, NULL, receive, f), 0);
+    for (int i = 0; i < FLOWING; i++)
+        ck_assert_int_eq(zcrp_submit(s, f->out[i], BYTES), ZCRP_OK);
+}
+
+/* Two takers send, each what it is told of, and end what the other one gathers; one comes for few
+ * at once. At last connections are closed under them. Over sockets, or wherever it goes. */
+TEST(queue__many_threads_that_send, .rows = 2)
+{
+    static const int mosts[TAKERS] = {3, 2 * FLOWING};
+    pthread_t taker[TAKERS];
+
+    for (int i = 0; i < FLOWS; i++)
+        flow_open(&flows[i], _i == 0 ? ZCRP_NO_MEMORY : 0);
+    for (int i = 0; i < TAKERS; i++)
+        ck_assert_int_eq(pthread_create(&taker[i], NULL, send_again, (void *)&mosts[i]), 0);
+    for (int i = 0; i < FLOWS; i++) {
+        ck_assert_int_eq(pthread_join(flows[i].receiver, NULL), 0);
+        house_part(&flows[i].ends);
+    }
+    is_over = true;
+    for (int i = 0; i < TAKERS; i++)
+        ck_assert_int_eq(pthread_join(taker[i], NULL), 0);
+    for (int i = 0; i < FLOWS; i++)
+        for (int k = 0; k < FLOWING; k++) {
+            zcrp_free_msg(flows[i].in[k]);
+            zcrp_free_msg(flows[i].out[k]);
+        }
+}

@@ -108,6 +108,64 @@ TEST(completions_put_back__to_the_end)
     ck_assert_ptr_null(take(0));
 }
 
+/* ---- busy users ---- */
+
+static struct place *take_busy(bool any)
+{
+    completions_lock();
+    struct place *p = completions_take_busy(&completions, any);
+    completions_unlock();
+    return p;
+}
+
+static void note_all_busy(void)
+{
+    for (int i = 0; i < 3; i++)
+        add(i);
+    completions_lock();
+    for (int i = 0; i < 3; i++) {
+        completions_note_busy(&completions, &place[i]);
+        completions_note_busy(&completions, &place[i]);
+    }
+    completions_unlock();
+}
+
+/* Each once; those with more messages to tell of only if any will do. */
+TEST(completions_take_busy__each_once)
+{
+    bool was_taken[3] = {false};
+
+    ck_assert(!completions_have_busy(&completions));
+    note_all_busy();
+    place_note(&place[1], FACT_ENDED);
+    place_note(&place[2], FACT_LINK);
+    for (int i = 0; i < 3; i++) {
+        struct place *p = take_busy(i == 2);
+        ck_assert_ptr_nonnull(p);
+        ck_assert(!was_taken[p - place]);
+        was_taken[p - place] = true;
+        ck_assert(i < 2 || p == &place[1]);
+    }
+    ck_assert(!completions_have_busy(&completions));
+    ck_assert_ptr_null(take_busy(true));
+}
+
+/* One that leaves is busy no more, wherever it is among them. */
+TEST(place_leave__while_busy, .rows = 3)
+{
+    note_all_busy();
+    completions_lock();
+    (void)place_leave(&place[_i]);
+    completions_unlock();
+    for (int i = 0; i < 2; i++)
+        ck_assert_ptr_ne(take_busy(true), &place[_i]);
+    ck_assert(!completions_have_busy(&completions));
+    add(_i);
+    ck_assert_ptr_null(take_busy(true));
+}
+
+/* ---- rings ---- */
+
 /* It rings when there is something and was nothing. */
 TEST(place_note__rings_once)
 {
