@@ -147,6 +147,9 @@ shows "pinned TCP is named" '^tcp +tcp/reno'
 check "exact TCP" "$bench" --transport tcp:reno+128K,tcp:reno+whole --size 1M --count 9 --repeat 1
 shows "small writes" '^tcp:reno\+128K +tcp/reno\+128K '
 shows "whole messages" '^tcp:reno\+whole +tcp/reno '
+check "joined TCP" "$bench" --transport tcp:reno+joined,tcp:default+joined --size 64 --count 999 --repeat 1
+shows "writes that the kernel joins" '^tcp:reno\+joined +tcp/reno\+joined +64 '
+shows "of the machine's congestion control, too" '^tcp:default\+joined +tcp/[a-z]+\+joined +64 '
 
 cat >"$place/trips.py" <<'PYTHON'
 import json, sys

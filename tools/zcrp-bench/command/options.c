@@ -230,6 +230,7 @@ static const struct argument_row rows[] = {
     ARGUMENT(
         "transport", 't', OTHER, 0, 0, 0, "LIST",
         "transports that take turns: zcrp, tcp (the best one), tcp:default, tcp:NAME, "
+        "tcp:NAME+joined (the kernel joins small writes), "
         "udp-limit (the bare channel), unix and pipe (both ends here), srt, quic, tls, ktls, peers "
         "(the last four) (zcrp,tcp)",
         .read = values_transport, DECIDES),
@@ -253,7 +254,7 @@ static const struct argument_row rows[] = {
     ARGUMENT(
         "peers", 0, NUMBER, AT(peers), 1, OPTIONS_MAX_PEERS, "N",
         "measure N connections between two processes here, all busy at once, each process with "
-        "one thread; zcrp with a completion queue, tcp with epoll",
+        "one thread; zcrp with a completion queue, tcp with epoll and small writes joined",
         DECIDES),
     ARGUMENT("repeat", 'r', NUMBER, AT(repeat), 1, 10000, "N",
              "measurements of each size and transport (5)", DECIDES),

@@ -22,11 +22,15 @@ enum {
  *      tcp:NAME       that congestion control, and the best writes
  *      tcp:NAME+128K  that congestion control and these writes: nothing is tried
  *      tcp:NAME+whole
- *      tcp:default    the machine's own, one write a message: a program that chooses nothing */
+ *      tcp:NAME+joined  the same, one write a message, of which the kernel joins small ones
+ *      tcp:default    the machine's own, one write a message: a program that chooses nothing
+ *
+ * NAME may be default there. */
 #define MANNER_DEFAULT "default"
 #define MANNER_BEST ""
 #define MANNER_FEW "+128K"
 #define MANNER_WHOLE "+whole"
+#define MANNER_JOINED "+joined"
 
 /* An entry of --transport: "zcrp", "tcp", "tcp:cubic". */
 struct choice {

@@ -54,29 +54,48 @@ static size_t list_permitted(char names[MANNERS_MAX][MANNER_NAME])
     return 1;
 }
 
+/* Does the variant end with this? */
+static bool has_writes(const char *variant, const char *which)
+{
+    const char *writes = strchr(variant, '+');
+
+    return writes != NULL && strcmp(writes, which) == 0;
+}
+
+/* The congestion control that a variant names; "" is the machine's. */
+static void name_of(const char *variant, char name[MANNER_NAME])
+{
+    bool is_known = has_writes(variant, MANNER_FEW) || has_writes(variant, MANNER_WHOLE) ||
+                    has_writes(variant, MANNER_JOINED);
+    int length = is_known ? (int)strcspn(variant, "+") : MANNER_NAME;
+
+    snprintf(name, MANNER_NAME, "%.*s", length, variant);
+    if (strcmp(name, MANNER_DEFAULT) == 0)
+        name[0] = '\0';
+}
+
 /* The manners that `variant` (what follows the colon, MANNER_BEST without one) stands for; how
  * many, at least one. */
 static size_t manner_list(const char *variant, struct manner manners[MANNERS_MAX])
 {
     char names[MANNERS_MAX][MANNER_NAME] = {""};
-    const char *writes = strchr(variant, '+');
-    bool is_default = strcmp(variant, MANNER_DEFAULT) == 0;
-    bool is_few = writes != NULL && strcmp(writes, MANNER_FEW) == 0;
-    bool is_whole = writes != NULL && strcmp(writes, MANNER_WHOLE) == 0;
-    int length = is_few || is_whole ? (int)(writes - variant) : MANNER_NAME;
+    bool is_joined = has_writes(variant, MANNER_JOINED);
+    bool is_whole =
+        is_joined || has_writes(variant, MANNER_WHOLE) || strcmp(variant, MANNER_DEFAULT) == 0;
     size_t known = 1;
     size_t count = 0;
 
     if (strcmp(variant, MANNER_BEST) == 0)
         known = list_permitted(names);
-    else if (!is_default)
-        snprintf(names[0], sizeof names[0], "%.*s", length, variant);
+    else
+        name_of(variant, names[0]);
     for (size_t i = 0; i < known; i++) {
-        if (!is_few)
+        if (!has_writes(variant, MANNER_FEW))
             add(manners, &count, names[i], 0);
-        if (!is_whole && !is_default)
+        if (!is_whole)
             add(manners, &count, names[i], FEW_BYTES);
     }
+    manners[0].is_joined = is_joined;
     return count;
 }
 

@@ -1,10 +1,12 @@
-/* TCP as well as one can use it: no delay, writes of what the manner says straight from the
- * message's memory, reads straight into the memory of as many messages as one call takes. */
+/* TCP as well as one can use it: no delay, unless the manner is to join small writes, writes of
+ * what it says straight from the message's memory, reads straight into the memory of as many
+ * messages as one call takes. */
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "common/quantity.h"
@@ -20,9 +22,9 @@ static int port_of(int fd)
 
 static void tune(struct transport *transport)
 {
-    int one = 1;
+    int has_no_delay = !transport->manner.is_joined;
 
-    setsockopt(transport->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(transport->fd, IPPROTO_TCP, TCP_NODELAY, &has_no_delay, sizeof has_no_delay);
     connection_limit(transport->fd, STREAM_PAUSE_MS * INT64_C(1000000));
 }
 
@@ -48,14 +50,15 @@ int tcp_accept(struct transport *transport)
 void tcp_name(int fd, const struct manner *manner, char name[TRANSPORT_CHANNEL_ROOM])
 {
     char congestion[MANNER_NAME] = "";
-    char writes[QUANTITY_ROOM] = "";
+    char writes[1 + QUANTITY_ROOM] = "";
     socklen_t length = sizeof congestion - 1;
 
     getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, &length);
-    if (manner->write_bytes != 0)
-        quantity_bytes(writes, manner->write_bytes);
-    snprintf(name, TRANSPORT_CHANNEL_ROOM, "tcp/%s%s%.12s", congestion,
-             manner->write_bytes != 0 ? "+" : "", writes);
+    if (manner->is_joined)
+        strcpy(writes, "+joined");
+    else if (manner->write_bytes != 0)
+        quantity_bytes(strcpy(writes, "+") + 1, manner->write_bytes);
+    snprintf(name, TRANSPORT_CHANNEL_ROOM, "tcp/%s%.13s", congestion, writes);
 }
 
 int tcp_connect(struct transport *transport)

@@ -27,6 +27,7 @@ enum { MANNER_NAME = 16, MANNERS_MAX = 8 };
 struct manner {
     char congestion[MANNER_NAME]; /* TCP's congestion control; "": the machine's */
     uint64_t write_bytes;         /* most in one write; 0: the whole message */
+    bool is_joined;               /* the kernel joins small writes: no TCP_NODELAY */
 };
 
 enum { TRANSPORT_CHANNEL_ROOM = 40 };
@@ -114,7 +115,7 @@ int tcp_connect(struct transport *transport);
 struct look tcp_look(struct transport *transport);
 
 /* The channel of a TCP that is used so: "tcp/cubic" of whole messages, "tcp/cubic+128K" of smaller
- * writes, by the congestion control that the socket has. */
+ * writes, "tcp/cubic+joined" of joined ones, by the congestion control that the socket has. */
 void tcp_name(int fd, const struct manner *manner, char name[TRANSPORT_CHANNEL_ROOM]);
 
 /* A peer, whether built in or not. */
