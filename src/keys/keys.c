@@ -17,6 +17,14 @@ static int say_null(const char *argument)
     return reason_say(ZCRP_ERROR_ARGUMENT, "%s is NULL", argument);
 }
 
+/* What GnuTLS says of the bytes that it was given; or it has no memory for them. */
+static int say_unfit(const char *what, int error)
+{
+    if (error == GNUTLS_E_MEMORY_ERROR)
+        return ZCRP_ERROR_MEMORY;
+    return reason_say(ZCRP_ERROR_ARGUMENT, "%s: %s", what, gnutls_strerror(error));
+}
+
 static int say_kind(const char *wanted)
 {
     return reason_say(ZCRP_ERROR_ARGUMENT, "keys is of another kind; it has to be of %s", wanted);
@@ -257,6 +265,35 @@ int zcrp_keys_log(struct zcrp_keys *keys, const char *path)
 
 /* ---- raw public keys ---- */
 
+/* 0 or more, or an error of GnuTLS. */
+static int take_own(gnutls_certificate_credentials_t own, const gnutls_datum_t *private)
+{
+    gnutls_privkey_t key = NULL;
+    gnutls_pubkey_t public = NULL;
+    gnutls_datum_t info = {NULL, 0};
+    int code = gnutls_privkey_init(&key);
+
+    if (code >= 0)
+        code = gnutls_privkey_import_x509_raw(key, private, GNUTLS_X509_FMT_PEM, NULL, 0);
+    if (code >= 0)
+        code = gnutls_pubkey_init(&public);
+    if (code >= 0)
+        code = gnutls_pubkey_import_privkey(public, key, GNUTLS_KEY_DIGITAL_SIGNATURE, 0);
+    if (code >= 0 && !identity_has_bounds(public))
+        code = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
+    if (code >= 0)
+        code = gnutls_pubkey_export2(public, GNUTLS_X509_FMT_PEM, &info);
+    if (code >= 0)
+        code = gnutls_certificate_set_rawpk_key_mem(own, &info, private, GNUTLS_X509_FMT_PEM, NULL,
+                                                    0, NULL, 0, 0);
+    gnutls_free(info.data);
+    if (public != NULL)
+        gnutls_pubkey_deinit(public);
+    if (key != NULL)
+        gnutls_privkey_deinit(key);
+    return code;
+}
+
 int zcrp_keys_raw(struct zcrp_keys **keys, const void *pem, size_t bytes)
 {
     if (keys == NULL || pem == NULL)
@@ -269,35 +306,11 @@ int zcrp_keys_raw(struct zcrp_keys **keys, const void *pem, size_t bytes)
     if (made == NULL)
         return ZCRP_ERROR_MEMORY;
     const gnutls_datum_t private = {(unsigned char *)pem, (unsigned int)bytes};
-    gnutls_privkey_t key = NULL;
-    gnutls_pubkey_t public = NULL;
-    gnutls_datum_t info = {NULL, 0};
-    int code = gnutls_certificate_allocate_credentials(&made->own);
+    int error = gnutls_certificate_allocate_credentials(&made->own);
 
-    if (code >= 0)
-        code = gnutls_privkey_init(&key);
-    if (code >= 0)
-        code = gnutls_privkey_import_x509_raw(key, &private, GNUTLS_X509_FMT_PEM, NULL, 0);
-    if (code >= 0)
-        code = gnutls_pubkey_init(&public);
-    if (code >= 0)
-        code = gnutls_pubkey_import_privkey(public, key, GNUTLS_KEY_DIGITAL_SIGNATURE, 0);
-    if (code >= 0 && !identity_has_bounds(public))
-        code = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
-    if (code >= 0)
-        code = gnutls_pubkey_export2(public, GNUTLS_X509_FMT_PEM, &info);
-    if (code >= 0)
-        code = gnutls_certificate_set_rawpk_key_mem(made->own, &info, &private, GNUTLS_X509_FMT_PEM,
-                                                    NULL, 0, NULL, 0, 0);
-    gnutls_free(info.data);
-    if (public != NULL)
-        gnutls_pubkey_deinit(public);
-    if (key != NULL)
-        gnutls_privkey_deinit(key);
-    if (code >= 0)
-        return give(keys, made, ZCRP_OK);
-    return give(keys, made,
-                reason_say(ZCRP_ERROR_ARGUMENT, "the secret key: %s", gnutls_strerror(code)));
+    if (error >= 0)
+        error = take_own(made->own, &private);
+    return give(keys, made, error >= 0 ? ZCRP_OK : say_unfit("the secret key", error));
 }
 
 int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint)
@@ -331,23 +344,28 @@ int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint)
 
 /* ---- certificates ---- */
 
-/* Would a peer take the keys of the own certificate and of those above it? */
-static bool is_own_bounded(gnutls_certificate_credentials_t own)
+/* Would a peer take the keys of the own certificate and of those above it? If not, an error of
+ * GnuTLS. */
+static int check_own(gnutls_certificate_credentials_t own)
 {
     gnutls_x509_crt_t *chain = NULL;
     unsigned int count = 0;
-    bool is_so = gnutls_certificate_get_x509_crt(own, 0, &chain, &count) >= 0;
+    int code = gnutls_certificate_get_x509_crt(own, 0, &chain, &count);
 
     for (unsigned int i = 0; i < count; i++) {
         gnutls_pubkey_t key = NULL;
-        is_so = is_so && gnutls_pubkey_init(&key) >= 0 &&
-                gnutls_pubkey_import_x509(key, chain[i], 0) >= 0 && identity_has_bounds(key);
+        if (code >= 0)
+            code = gnutls_pubkey_init(&key);
+        if (code >= 0)
+            code = gnutls_pubkey_import_x509(key, chain[i], 0);
+        if (code >= 0 && !identity_has_bounds(key))
+            code = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
         if (key != NULL)
             gnutls_pubkey_deinit(key);
         gnutls_x509_crt_deinit(chain[i]);
     }
     gnutls_free(chain);
-    return is_so;
+    return code;
 }
 
 enum { KEY, CERTIFICATE, AUTHORITIES, PAPERS }; /* the files, in the order in which they are read */
@@ -363,21 +381,21 @@ static int take_papers(struct zcrp_keys *made, const struct key_file files[PAPER
     const gnutls_datum_t key = datum_of(&files[KEY]), certificate = datum_of(&files[CERTIFICATE]),
                          authorities = datum_of(&files[AUTHORITIES]);
     struct quote first, second;
+    char both[2 * QUOTE_ROOM + 16];
 
     if (gnutls_certificate_allocate_credentials(&made->own) < 0)
         return ZCRP_ERROR_MEMORY;
     int error = gnutls_certificate_set_x509_trust_mem(made->own, &authorities, GNUTLS_X509_FMT_PEM);
     if (error < 0)
-        return reason_say(ZCRP_ERROR_ARGUMENT, "%s: %s", quote(&first, paths[AUTHORITIES]),
-                          gnutls_strerror(error));
+        return say_unfit(quote(&first, paths[AUTHORITIES]), error);
     error = gnutls_certificate_set_x509_key_mem(made->own, &certificate, &key, GNUTLS_X509_FMT_PEM);
-    if (error >= 0 && !is_own_bounded(made->own))
-        error = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
+    if (error >= 0)
+        error = check_own(made->own);
     if (error >= 0)
         return ZCRP_OK;
-    return reason_say(ZCRP_ERROR_ARGUMENT, "%s with the key %s: %s", /* which one, is not known */
-                      quote(&first, paths[CERTIFICATE]), quote(&second, paths[KEY]),
-                      gnutls_strerror(error));
+    (void)snprintf(both, sizeof(both), "%s with the key %s", /* which one, is not known */
+                   quote(&first, paths[CERTIFICATE]), quote(&second, paths[KEY]));
+    return say_unfit(both, error);
 }
 
 static int make_certified(struct zcrp_keys **keys, const struct key_file files[PAPERS],
