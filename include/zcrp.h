@@ -287,12 +287,12 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_add_psk(struct zcrp_keys *keys, const ch
                                                 const void *key, size_t bytes);
 
 /* A function of the user's that a listener, or a receiver over descriptors, asks for the key of an
- * identity that it does not have: writes at most `size` bytes to `key` and returns how many, or 0
- * if there is none. It runs in a thread of the library's, without any lock of the library's. So it
- * may call the library, and take a lock that the program holds around calls of it. It holds up the
- * handshakes of that listener or receiver, and its zcrp_listener_close or zcrp_close, which waits
- * for the function's return: so the function must neither call this, nor wait for a thread that
- * does. */
+ * identity that it does not have, of at most ZCRP_KEYS_IDENTITY_MOST bytes: writes at most `size`
+ * bytes to `key` and returns how many, or 0 if there is none. It runs in a thread of the library's,
+ * without any lock of the library's. So it may call the library, and take a lock that the program
+ * holds around calls of it. It holds up the handshakes of that listener or receiver, and its
+ * zcrp_listener_close or zcrp_close, which waits for the function's return: so the function must
+ * neither call this, nor wait for a thread that does. */
 typedef size_t (*zcrp_keys_lookup)(void *context, const char *identity, uint8_t *key, size_t size);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_set_lookup(struct zcrp_keys *keys, zcrp_keys_lookup lookup,
                                                    void *context);

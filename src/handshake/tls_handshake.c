@@ -91,9 +91,8 @@ struct session_keys *tls_handshake_make_keys(const struct tls_handshake *h)
 
     if (k == NULL)
         return NULL;
-    if (!tls_identity(h->tls, k->identity, sizeof(k->identity)))
-        k->identity[0] = '\0';
-    if (tls_make_keyrings(h->tls, &k->sender, &k->receiver))
+    if (tls_identity(h->tls, k->identity, sizeof(k->identity)) &&
+        tls_make_keyrings(h->tls, &k->sender, &k->receiver))
         return k;
     session_keys_destroy(k);
     return NULL;

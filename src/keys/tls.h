@@ -70,7 +70,7 @@ __attribute__((warn_unused_result)) bool keyrings_make(enum chain_cipher cipher,
 void keyring_fini(struct keyring *k);
 
 /* After DONE: who the peer is. Writes at most `size` bytes, the last of them 0. False if they are
- * too few. */
+ * too few, or there is no memory. */
 bool tls_identity(const struct tls *t, char *text, size_t size);
 
 #endif
