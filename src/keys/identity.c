@@ -14,7 +14,7 @@ size_t identity_find_shared(const struct zcrp_keys *keys, const char *identity, 
         memcpy(key, k->key, k->bytes);
         return k->bytes;
     }
-    if (keys->lookup == NULL || strlen(identity) > ZCRP_KEYS_IDENTITY_MOST)
+    if (keys->lookup == NULL)
         return 0;
     size_t bytes = keys->lookup(keys->lookup_context, identity, key, ZCRP_KEYS_PSK_MOST);
     return bytes >= ZCRP_KEYS_PSK_LEAST && bytes <= ZCRP_KEYS_PSK_MOST ? bytes : 0;

@@ -40,8 +40,7 @@ struct zcrp_keys {
 };
 
 /* The key of this identity: the user's, or what the lookup says. Writes at most ZCRP_KEYS_PSK_MOST
- * bytes; how many; 0: there is none. One that is longer than ZCRP_KEYS_IDENTITY_MOST, which GnuTLS
- * would carry, has none. */
+ * bytes; how many; 0: there is none. */
 size_t identity_find_shared(const struct zcrp_keys *keys, const char *identity, uint8_t *key);
 
 /* Is this public key of a kind and a size with which a signature may be checked (zcrp.h)? */

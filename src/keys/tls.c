@@ -110,12 +110,24 @@ static int on_signature(gnutls_session_t session, unsigned int type, unsigned in
     return t->is_peer_taken ? 0 : GNUTLS_E_CERTIFICATE_ERROR;
 }
 
+/* GnuTLS carries names of up to 64 KiB, and with zeros in them. False: no key has this one. */
+static bool read_name(char name[ZCRP_KEYS_IDENTITY_MOST + 1], const gnutls_datum_t *shown)
+{
+    if (shown->size > ZCRP_KEYS_IDENTITY_MOST || memchr(shown->data, 0, shown->size) != NULL)
+        return false;
+    memcpy(name, shown->data, shown->size);
+    name[shown->size] = '\0';
+    return true;
+}
+
 /* 0 and the key; a random one for an identity that is not known, so that both fail alike. */
-static int on_identity(gnutls_session_t session, const char *identity, gnutls_datum_t *key)
+static int on_identity(gnutls_session_t session, const gnutls_datum_t *identity,
+                       gnutls_datum_t *key)
 {
     const struct tls *t = gnutls_session_get_ptr(session);
+    char name[ZCRP_KEYS_IDENTITY_MOST + 1];
     uint8_t bytes[ZCRP_KEYS_PSK_MOST];
-    size_t count = identity_find_shared(t->keys, identity, bytes);
+    size_t count = read_name(name, identity) ? identity_find_shared(t->keys, name, bytes) : 0;
 
     key->size = (unsigned int)count;
     key->data = count > 0 ? gnutls_malloc(count) : NULL;
@@ -179,7 +191,7 @@ static int set_shared(struct tls *t, bool is_server)
         code = gnutls_psk_allocate_server_credentials(&t->server);
         if (code < 0)
             return code;
-        gnutls_psk_set_server_credentials_function(t->server, on_identity);
+        gnutls_psk_set_server_credentials_function2(t->server, on_identity);
         return gnutls_credentials_set(t->session, GNUTLS_CRD_PSK, t->server);
     }
     code = gnutls_psk_allocate_client_credentials(&t->client);

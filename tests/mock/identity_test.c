@@ -13,17 +13,17 @@ enum { TURNS = 20, LONG = 1000 };
 
 static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = {1};
 
-static char shown[LONG + 1]; /* what the caller says its name is */
+static char shown[LONG + 1]; /* what the caller says its name is, */
+static size_t shown_bytes;   /* which may have a 0 in it */
 
-int __real_gnutls_psk_set_client_credentials(gnutls_psk_client_credentials_t own, const char *name,
-                                             const gnutls_datum_t *bytes,
-                                             gnutls_psk_key_flags flags);
 int __wrap_gnutls_psk_set_client_credentials(gnutls_psk_client_credentials_t own, const char *name,
                                              const gnutls_datum_t *bytes,
                                              gnutls_psk_key_flags flags)
 {
+    const gnutls_datum_t all = {(unsigned char *)shown, (unsigned int)shown_bytes};
+
     (void)name;
-    return __real_gnutls_psk_set_client_credentials(own, shown, bytes, flags);
+    return gnutls_psk_set_client_credentials2(own, &all, bytes, flags);
 }
 
 /* ---- both ends ---- */
@@ -85,12 +85,10 @@ static void say(struct end *from, struct end *to)
     }
 }
 
-static void shake(size_t length)
+static void shake_shown(void)
 {
     const struct cookie_answer cookie = {.pairing = {.tag = 11}, .nonce = 77, .cookie = 5};
 
-    memset(shown, 'a', length);
-    shown[length] = '\0';
     asked = 0;
     begin(&caller, true);
     begin(&listening, false);
@@ -101,6 +99,14 @@ static void shake(size_t length)
         say(&caller, &listening);
         say(&listening, &caller);
     }
+}
+
+static void shake(size_t length)
+{
+    memset(shown, 'a', length);
+    shown[length] = '\0';
+    shown_bytes = length;
+    shake_shown();
 }
 
 static void unshake(void)
@@ -133,6 +139,16 @@ TEST(identity__longer_or_none_is_a_stranger)
         assert_int_equal(asked, 0);
         unshake();
     }
+}
+/* No text is one with a 0 in it. */
+TEST(identity__with_a_0_is_a_stranger)
+{
+    memcpy(shown, "alice\0bob", sizeof("alice\0bob"));
+    shown_bytes = sizeof("alice\0bob") - 1;
+    shake_shown();
+    assert_int_not_equal(listening.verdict, TLS_DONE);
+    assert_int_equal(asked, 0);
+    unshake();
 }
 #else
 TEST(identity__no_keys)
