@@ -94,9 +94,9 @@ static bool is_pinned(const struct zcrp_keys *keys, gnutls_session_t session)
     return false;
 }
 
-/* Has the certificate that was shown a name of a host where such names belong? GnuTLS would take
- * the common name of one that has none, or (some versions) of which it has read none: it ends at a
- * name that does not fit, whatever comes behind it. This one ends there, too. */
+/* Has the certificate that was shown, and verified, a name of a host where such names belong?
+ * GnuTLS would take the common name of one that has none, or (some versions) of which it has read
+ * none: it ends at a name that does not fit, whatever comes behind it. This one ends there, too. */
 static bool has_alternative_name(gnutls_session_t session)
 {
     unsigned int count = 0;
@@ -105,7 +105,7 @@ static bool has_alternative_name(gnutls_session_t session)
     char name[256]; /* as large as GnuTLS's */
     int type = 0;
 
-    if (shown == NULL || count == 0 || gnutls_x509_crt_init(&certificate) < 0)
+    if (gnutls_x509_crt_init(&certificate) < 0)
         return false;
     if (gnutls_x509_crt_import(certificate, &shown[0], GNUTLS_X509_FMT_DER) < 0)
         type = GNUTLS_E_CERTIFICATE_ERROR;
@@ -139,23 +139,16 @@ static bool are_bounded(const struct zcrp_keys *keys, gnutls_session_t session)
     unsigned int count = 0;
     const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
 
-    for (unsigned int i = 0; shown != NULL && i < count; i++)
+    for (unsigned int i = 0; i < count; i++)
         if (!is_bounded(keys->kind, &shown[i]))
             return false;
-    return shown != NULL && count > 0;
+    return count > 0;
 }
 
 bool identity_takes_peer(const struct zcrp_keys *keys, gnutls_session_t session, bool is_listening)
 {
-    if (keys->kind != KEYS_SHARED && !are_bounded(keys, session))
+    if (!are_bounded(keys, session))
         return false;
-    switch (keys->kind) {
-    case KEYS_SHARED:
-        return true; /* its binder has shown that it has the key */
-    case KEYS_RAW:
-        return is_pinned(keys, session);
-    case KEYS_CERTIFICATE:
-        return is_certified(keys, session, is_listening);
-    }
-    return false;
+    return keys->kind == KEYS_RAW ? is_pinned(keys, session)
+                                  : is_certified(keys, session, is_listening);
 }

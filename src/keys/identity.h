@@ -48,7 +48,8 @@ bool identity_has_bounds(gnutls_pubkey_t key);
 
 /* Is the peer of this session one that is taken, if it has the key that it has shown? Looks at what
  * was shown only, and checks nothing that was signed with it. A certificate has to be for the side
- * that the peer is on: a server's if this side connects, a client's if it listens. */
+ * that the peer is on: a server's if this side connects, a client's if it listens. False where keys
+ * are pre-shared, of which none is shown. */
 bool identity_takes_peer(const struct zcrp_keys *keys, gnutls_session_t session, bool is_listening);
 
 /* The SHA-256 of the public key that the peer has shown. */

@@ -79,8 +79,7 @@ static struct zcrp_keys *create(enum keys_kind kind)
 
 struct zcrp_keys *keys_hold(struct zcrp_keys *keys)
 {
-    if (keys != NULL)
-        atomic_fetch_add(&keys->holders, 1);
+    atomic_fetch_add(&keys->holders, 1);
     return keys;
 }
 

@@ -5,7 +5,7 @@
 
 #include "zcrp.h"
 
-/* Holds them once more; NULL is fine. zcrp_keys_free lets go. */
+/* Holds them once more. zcrp_keys_free lets go. */
 struct zcrp_keys *keys_hold(struct zcrp_keys *keys);
 
 #endif

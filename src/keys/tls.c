@@ -290,8 +290,7 @@ static bool feed(struct tls *t, enum handshake_level level)
 
     if (count == 0)
         return true;
-    int code = gnutls_handshake_write(t->session, theirs, bytes, count);
-    return code >= 0 || gnutls_error_is_fatal(code) == 0;
+    return gnutls_handshake_write(t->session, theirs, bytes, count) >= 0;
 }
 
 static enum tls_verdict shake(struct tls *t)

@@ -178,6 +178,24 @@ TEST(chain__what_was_forgotten_stays_so)
     assert_true(seal(2));
     end();
 }
+/* Nothing is sealed or opened with the key of another epoch. */
+TEST(chain__an_epoch_whose_place_another_has)
+{
+    enum { AHEAD = 4 }; /* there are keys of so many epochs at a time */
+
+    for (size_t i = 0; i < sizeof(ciphers) / sizeof(ciphers[0]); i++) {
+        begin(ciphers[i]);
+        assert_true(seal(0));
+        assert_true(open_again(0));
+        for (uint64_t epoch = 1; epoch <= AHEAD; epoch++)
+            assert_true(seal(epoch));
+        assert_true(open_again(AHEAD));
+        assert_false(open_again(0));
+        assert_false(seal(0));
+        end();
+    }
+}
+
 /* ---- a child ---- */
 
 static void destroy_out(void)

@@ -31,6 +31,7 @@ struct claim {
     const char *purpose;  /* NULL: none, so any */
     bool has_common_name; /* instead of an alternative name */
     bool has_mail;        /* an alternative name, but none of a host's */
+    bool has_address;     /* an alternative name: 192.0.2.1 */
     bool has_long_name;   /* too long for GnuTLS's look, and behind it another host's */
     gnutls_pk_algorithm_t kind;
     unsigned int bits;
@@ -64,6 +65,9 @@ static inline void write_name(gnutls_x509_crt_t crt, const char *name, const str
         gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, name, length, 0);
     if (claim->has_mail)
         gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_RFC822NAME, "a@b", 3, 0);
+    if (claim->has_address)
+        gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_IPADDRESS, "\xC0\x00\x02\x01", 4,
+                                             GNUTLS_FSAN_APPEND);
     if (claim->has_long_name) {
         char uri[256] = "http://";
         memset(uri + 7, 'a', sizeof uri - 7);

@@ -237,6 +237,41 @@ TEST(tls__looked_up)
     end();
 }
 
+/* A key has no more bytes than there is room for; what the function says does not matter. */
+static size_t look_up_and_boast(void *context, const char *identity, uint8_t *found, size_t size)
+{
+    return look_up(context, identity, found, size) + size;
+}
+
+TEST(tls__looked_up_a_key_that_is_too_long)
+{
+    ck_assert_int_eq(zcrp_keys_psk(&client.keys, "alice", key, sizeof key), 0);
+    ck_assert_int_eq(zcrp_keys_psk(&server.keys, "another", other_key, sizeof other_key), 0);
+    ck_assert_int_eq(zcrp_keys_set_lookup(server.keys, look_up_and_boast, (void *)key), 0);
+    shake(0);
+    ck_assert_int_eq(server.verdict, TLS_FAILED);
+    ck_assert_int_ne(client.verdict, TLS_DONE);
+    end();
+}
+
+/* Bytes of the first level, once the second has begun. */
+TEST(tls__bytes_where_nothing_belongs)
+{
+    const struct cookie_answer cookie = {.pairing = {.tag = 11}, .nonce = 77, .cookie = 5};
+
+    set_shared("alice", key);
+    begin(&client, true);
+    begin(&server, false);
+    ck_assert(handshake_on_cookie(&client.h, now, &cookie));
+    turn(&client);
+    ck_assert_int_gt(say(&client, &server, 0), 0);
+    ck_assert_int_eq(server.verdict, TLS_GOES_ON);
+    ck_assert(handshake_write(&client.h, now, HANDSHAKE_LEVEL_FIRST, (const uint8_t *)"more", 4));
+    ck_assert_int_gt(say(&client, &server, 0), 0);
+    ck_assert_int_eq(server.verdict, TLS_FAILED);
+    end();
+}
+
 /* ---- raw keys ---- */
 
 static const char *fingerprint[2] = {
@@ -352,6 +387,8 @@ static const struct {
     {PAPER(.purpose = GNUTLS_KP_CODE_SIGNING), PAPER(.purpose = SERVER), TLS_DONE, TLS_FAILED},
     {PAPER(), PAPER(.has_common_name = true), TLS_FAILED, TLS_GOES_ON},
     {PAPER(), PAPER(.has_common_name = true, .has_mail = true), TLS_FAILED, TLS_GOES_ON},
+    {PAPER(), PAPER(.has_common_name = true, .has_address = true), TLS_FAILED, TLS_GOES_ON},
+    {PAPER(), PAPER(.has_address = true), TLS_DONE, TLS_DONE},
     {PAPER(.has_common_name = true), PAPER(), TLS_DONE, TLS_FAILED},
     {PAPER(), PAPER(.has_common_name = true, .has_long_name = true), TLS_FAILED, TLS_GOES_ON},
 };
