@@ -281,6 +281,44 @@ TEST(shm_whole__elsewhere)
     ck_assert_uint_eq(whole.in_session, 6);
 }
 
+/* Between the fault that ends it and the moment in which its owner sees that, whatever is asked of
+ * an end that is away is answered as if there were no memory. */
+TEST(shm__away_does_nothing)
+{
+    uint8_t buffer[CONTROL_BYTES];
+    struct whole_arrived whole;
+    uint64_t size;
+    bool wakes;
+
+    meet();
+    ck_assert(put_whole(1, MESSAGE, from, 10));
+    atomic_store(&n.sender->state, SHM_AWAY);
+    atomic_store(&n.receiver->state, SHM_AWAY);
+    for (int i = 0; i < 2; i++) {
+        struct shm *end = i == 0 ? n.sender : n.receiver;
+        ck_assert(shm_has_moved(end)); /* so its owner looks */
+        ck_assert(shm_say_asleep(end));
+        ck_assert(!shm_has_lost_peer(end));
+        shm_say_awake(end);
+    }
+    ck_assert(shm_say_idle(n.sender));
+    shm_say_awaited(n.sender);
+    ck_assert(!shm_has_whole_room(n.sender, 1, 10));
+    ck_assert(!put_whole(2, MESSAGE, from, 10));
+    ck_assert(!shm_has_whole_to_reap(n.sender));
+    ck_assert(!shm_find_credit(n.sender, 1, &size));
+    shm_want_credit(n.sender);
+    ck_assert(!shm_has_control(n.sender));
+    ck_assert_uint_eq(shm_control(n.sender, buffer), 0);
+    ck_assert(!shm_claim(n.sender));
+    ck_assert(!shm_has_notes(n.receiver));
+    ck_assert(!shm_whole(n.receiver, 0, &whole));
+    ck_assert(!shm_must_tell(n.receiver));
+    ck_assert(!shm_show_credit(n.receiver, 1, 10));
+    burst_set_control(&n.burst, TRAILER_BYTES);
+    ck_assert(!shm_reply(n.receiver, &n.burst, &wakes));
+}
+
 /* A half to which nothing has come yet is still: whoever polls it reads no socket for that. */
 TEST(transport_is_still__while_the_way_drains)
 {
