@@ -387,6 +387,9 @@ static int take_papers(struct zcrp_keys *made, const struct key_file files[PAPER
     int error = gnutls_certificate_set_x509_trust_mem(made->own, &authorities, GNUTLS_X509_FMT_PEM);
     if (error < 0)
         return say_unfit(quote(&first, paths[AUTHORITIES]), error);
+    if (error == 0)
+        return reason_say(ZCRP_ERROR_ARGUMENT, "%s: there is no certificate in it",
+                          quote(&first, paths[AUTHORITIES]));
     error = gnutls_certificate_set_x509_key_mem(made->own, &certificate, &key, GNUTLS_X509_FMT_PEM);
     if (error >= 0)
         error = check_own(made->own);

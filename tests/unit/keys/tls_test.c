@@ -368,6 +368,18 @@ TEST(tls__certificates, .rows = ROWS(certified))
     burn(&theirs);
 }
 
+/* Such keys would refuse everybody. */
+TEST(tls__authorities_that_are_none)
+{
+    struct papers ours = make_papers("client.example", &plain_claim);
+
+    ck_assert_int_eq(
+        zcrp_keys_certificate(&client.keys, ours.certificate, ours.key, ours.key, NULL),
+        ZCRP_ERROR_ARGUMENT);
+    ck_assert_ptr_null(client.keys);
+    burn(&ours);
+}
+
 #define SERVER GNUTLS_KP_TLS_WWW_SERVER
 #define CLIENT GNUTLS_KP_TLS_WWW_CLIENT
 #define PAPER(...)                                                                                 \
