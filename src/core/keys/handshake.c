@@ -87,7 +87,8 @@ bool handshake_disown(const struct cookie_jar *jar, uint64_t peer, instant now,
     const struct cookie_owner owner = {.peer = peer, .nonce = d->nonce, .pairing = {.tag = d->tag}};
     const struct cookie_answer answer = {
         .pairing = owner.pairing, .nonce = d->nonce, .cookie = cookie_make(jar, &owner, now)};
-    return d->flags == HANDSHAKE_SECOND && cookie_answer_encode(out, TRAILER_BYTES, &answer) > 0;
+    (void)cookie_answer_encode(out, TRAILER_BYTES, &answer);
+    return d->flags == HANDSHAKE_SECOND;
 }
 
 bool handshake_refuse_hello(const uint8_t *hello, size_t size, uint8_t out[TRAILER_BYTES])
@@ -394,7 +395,7 @@ bool handshake_has_datagram(const struct handshake *h)
 /* Is anything of this side's not with the other one yet, as far as is known? */
 static bool is_waiting(const struct handshake *h)
 {
-    if (h->phase == HANDSHAKE_ASKS || (h->phase == HANDSHAKE_ENDS && h->is_connecting))
+    if (h->phase == HANDSHAKE_ASKS || h->phase == HANDSHAKE_ENDS)
         return true;
     bool is_behind = false;
     for (int level = 0; level < HANDSHAKE_LEVELS; level++)

@@ -89,7 +89,7 @@ enum handshake_level { HANDSHAKE_LEVEL_FIRST, HANDSHAKE_LEVEL_SECOND, HANDSHAKE_
 enum handshake_phase {
     HANDSHAKE_ASKS,    /* connecting: says hello, until a cookie comes */
     HANDSHAKE_TALKS,   /* bytes go both ways */
-    HANDSHAKE_ENDS,    /* there are keys; connecting: the other side may not know it */
+    HANDSHAKE_ENDS,    /* connecting: there are keys; the other side may not know it */
     HANDSHAKE_OVER,    /* nothing is sent any more */
     HANDSHAKE_REFUSED, /* the other side has refused, and so it was its word; or this side has */
 };

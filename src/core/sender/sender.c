@@ -133,9 +133,7 @@ bool sender_submit_pieces(struct sender *s, instant now, void *user, const struc
     CHECK(size <= pieces->bytes);
     if (!sender_submit(s, now, user, NULL, size, number))
         return false;
-    struct message_out *message = messages_out_find(&s->messages, *number);
-    if (message != NULL)
-        message->pieces = pieces;
+    messages_out_find(&s->messages, *number)->pieces = pieces;
     return true;
 }
 

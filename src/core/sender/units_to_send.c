@@ -162,8 +162,6 @@ static void take_repeat(struct units_to_send *u, const struct fragment *head)
 __attribute__((cold)) static uint32_t row_in_piece(const struct fragment *head, uint32_t units)
 {
     uint64_t run;
-    if (head->is_split)
-        return 1;
     (void)pieces_at(head->source->pieces, head->offset, &run);
     return (uint32_t)lesser(units, run / head->length);
 }

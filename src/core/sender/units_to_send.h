@@ -70,9 +70,9 @@ bool units_to_send_is_done(struct units_to_send *u);
  * the rest stays when it is taken. */
 bool units_to_send_is_part(const struct units_to_send *u, const struct fragment *head);
 
-/* How many units make a row with this head: new ones of one message that follow on each other, also
- * in memory, all as long as the head, none the last of the message. 1 for a head of any other kind.
- */
+/* How many units make a row with this head, which is not split: new ones of one message that follow
+ * on each other, also in memory, all as long as the head, none the last of the message. 1 for a
+ * head of any other kind. */
 uint32_t units_to_send_row(const struct fragment *head);
 
 /* How many whole messages make a row with this head, if it is one: new ones that follow on each
