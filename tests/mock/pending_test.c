@@ -574,6 +574,39 @@ TEST(hear__who_waits_for_room_and_is_gone_gives_way)
         tls_handshake_destroy(h[i]);
 }
 
+/* One caller that waits for room came at that turn; the others have shown no key yet. All may give
+ * way: who has shown none does first. */
+static void fill_around(uint16_t known)
+{
+    struct tls_handshake *h = NULL;
+
+    lacks = 1000000;
+    limit = 3600 * SECOND;
+    open_with(true);
+    for (uint16_t i = 0; i < OF_HOST; i++) {
+        if (i == known)
+            h = wait_from((uint16_t)(1000 + i));
+        else
+            hear("192.0.2.1", (uint16_t)(1000 + i), 1U + i);
+    }
+    later += HANDSHAKE_PATIENCE + ROOM_PATIENCE;
+    hear("192.0.2.1", 2000, 100);
+    assert_int_equal(dropped(), 0);
+    assert_true(is_here("192.0.2.1", 2000, 100));
+    assert_true(is_here("192.0.2.1", (uint16_t)(1000 + known), 1U + known));
+    tls_handshake_destroy(h);
+}
+
+TEST(hear__who_waits_for_room_gives_way_last)
+{
+    fill_around(0);
+}
+
+TEST(hear__who_waits_for_room_gives_way_last_whenever_it_came)
+{
+    fill_around(OF_HOST - 1);
+}
+
 /* The thread is busy for long, as with the user's key lookup: who has spoken meanwhile is heard
  * before anybody gets its place. */
 TEST(hear__who_waits_for_room_and_was_not_heard_yet)

@@ -366,3 +366,30 @@ TEST(congestion_on_spurious__of_another_time)
     congestion_on_spurious(&c, 1);
     ck_assert_uint_eq(c.window, 10 * UNIT);
 }
+
+/* The round trip grows, and goes on so: a queue builds, and slow start ends without a loss. */
+TEST(congestion__hystart_ends_slow_start)
+{
+    enum { ROUNDS = 8, SLOW_FROM = 2, A_ROUND = 4 };
+    uint64_t delivered = 0;
+
+    init(CONGESTION_CUBIC, MOST);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t prior = delivered;
+        ck_assert(round > SLOW_FROM || c.threshold > MOST);
+        for (int i = 0; i < A_ROUND; i++) {
+            delivered += UNIT;
+            struct congestion_ack ack = {.now = SECOND + round,
+                                         .bytes = UNIT,
+                                         .recent = UNIT,
+                                         .was_limited = true,
+                                         .round_trip = (round == 0 ? 40 : 45) * MILLISECOND,
+                                         .delivered = delivered,
+                                         .sample = {.is_valid = true, .prior = prior}};
+            congestion_on_acknowledged(&c, &ack);
+            congestion_check(&c);
+        }
+    }
+    ck_assert_uint_le(c.threshold, c.window);
+    ck_assert_uint_lt(c.window, MOST);
+}

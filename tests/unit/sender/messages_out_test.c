@@ -167,3 +167,23 @@ TEST(messages_out_add_whole__before_what_is_known)
     messages_out_check(&m);
     ck_assert_uint_eq(m.requested, 2);
 }
+
+/* This size stands for a buffer that is not known; a peer may name it all the same. */
+TEST(messages_out_announce__a_size_that_stands_for_none)
+{
+    ck_assert(messages_out_announce(&m, 0, POSTED_UNKNOWN));
+    ck_assert_uint_eq(messages_out_posted(&m, 0), POSTED_UNKNOWN - 1);
+    messages_out_announce_run(&m, 1, 3, POSTED_UNKNOWN);
+    ck_assert_uint_eq(messages_out_posted(&m, 1), POSTED_UNKNOWN - 1);
+    ck_assert_uint_eq(messages_out_posted(&m, 2), POSTED_UNKNOWN - 1);
+    messages_out_check(&m);
+}
+
+TEST(messages_out_posted__beyond_what_is_kept)
+{
+    ck_assert(messages_out_announce(&m, AHEAD - 1, 5));
+    ck_assert(!messages_out_announce(&m, AHEAD, 5));
+    ck_assert_uint_eq(messages_out_posted(&m, AHEAD - 1), 5);
+    ck_assert_uint_eq(messages_out_posted(&m, AHEAD), POSTED_UNKNOWN);
+    ck_assert_uint_eq(messages_out_posted(&m, UINT64_MAX), POSTED_UNKNOWN);
+}

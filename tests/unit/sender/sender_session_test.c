@@ -706,6 +706,23 @@ TEST(stays__another_peer_gives_a_cookie, .rows = 3)
     sender_rig_expect_nothing();
 }
 
+/* It makes a session without a cookie: none of ours would, and it is not entered. */
+TEST(stays__another_peer_answers)
+{
+    struct sender_config config = sender_rig_config();
+    config.stays = true;
+    sender_rig_fini();
+    sender_rig_init(&config);
+    struct hello hello = ask_for_another();
+    rig.pairing = (struct pairing){.session = RIG_SESSION + 1, .tag = hello.pairing.tag};
+    rig.nonce = hello.nonce;
+    sender_rig_request(0, 1, 10);
+    ck_assert_int_eq(sender_link(rig.s), LINK_ENDED);
+    ck_assert_int_eq(sender_ended(rig.s), OUTCOME_RESTARTED);
+    sender_rig_expect_event(OUTCOME_RESTARTED, 0);
+    sender_rig_expect_nothing();
+}
+
 /* What is to be acknowledged first is waited for all the same, and the peer is told of the close.
  */
 TEST(close__agreed_waits_for_units)
