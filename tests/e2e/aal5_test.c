@@ -182,6 +182,32 @@ TEST(aal5__by_name_errors)
     ck_assert_int_eq(zcrp_aal5_listen("no such host"), ZCRP_ERROR_ADDRESS);
 }
 
+/* A receiver that listens, by port and by protocol, drops what is no PDU, and finds its sender. An
+ * address of the process's own keeps other tests away. */
+TEST(aal5__accepts, .rows = 2)
+{
+    char host[16];
+    bool is_raw = _i == 1;
+    struct zcrp_msg *in = ends_empty(100000), *out = ends_filled(100000, 1);
+
+    if (is_raw && !has_right())
+        return;
+    snprintf(host, sizeof host, "127.%d.%d.13", getpid() >> 8 & 0xFF, getpid() & 0xFF);
+    int here = is_raw ? zcrp_aal5_listen(host) : zcrp_udp_listen(host, "6635");
+    int there = is_raw ? zcrp_aal5_connect(host) : zcrp_udp_connect(host, "6635");
+    struct ends e = {.sockets = {.sender = {there, there}, .receiver = {here, here}}};
+    ck_assert_int_ge(here, 0);
+    ck_assert_int_ge(there, 0);
+    ck_assert_int_eq(send(there, "no PDU", 6, 0), 6);
+    ck_assert_int_eq(ends_open_role(&e.sender, &e.sockets, true, NULL), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(e.sender, out, 100000), ZCRP_OK);
+    ck_assert_int_eq(zcrp_udp_accept(here, 20 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(ends_open_role(&e.receiver, &e.sockets, false, NULL), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(e.receiver, in, 100000), ZCRP_OK);
+    ends_finish(in, out, 100000, 1);
+    ends_close(&e);
+}
+
 /* A raw socket that has no peer is no channel; nor one of another protocol. */
 TEST(aal5__refused_sockets, .needs = has_right)
 {

@@ -50,6 +50,8 @@ static const struct {
     {"127.0.0.1", "no-such-service", false, EINVAL, "\"no-such-service\" is no port: "},
     {NULL, "no-such-service", true, EINVAL, "\"no-such-service\" is no port: "},
     {"127.0.0.1", "evil\n\x1b[31m", true, EINVAL, "\"evil\\x0a\\x1b[31m\" is no port: "},
+    {"127.255.255.255", "9", false, EACCES,
+     "cannot connect to \"127.255.255.255\", port 9: Permission denied"},
     {"192.0.2.1", "0", true, EADDRNOTAVAIL, "\"192.0.2.1\" is no address of this machine"},
 };
 
@@ -265,6 +267,21 @@ TEST(explain__key_files, .rows = ROWS(key_files))
     folder_remove();
 }
 
+TEST(explain__key_file_that_is_too_large)
+{
+    enum { MOST = 1 << 16 };
+    static char content[MOST + 1];
+    struct zcrp_keys *keys;
+    char text[400];
+
+    memset(content, 'a', MOST);
+    folder_make();
+    const char *path = made("key", content, 0600);
+    snprintf(text, sizeof(text), "%s has %d bytes or more", path, MOST);
+    EXPECT(zcrp_keys_read(&keys, path), ZCRP_ERROR_ARGUMENT, text);
+    folder_remove();
+}
+
 /* Empty lines behind the key are nothing. */
 static const char *const one_line[] = {"alice:" DIGITS, "alice:" DIGITS "\n",
                                        "alice:" DIGITS "\r\n", "alice:" DIGITS "\n\n \t\n"};
@@ -338,6 +355,76 @@ TEST(explain__keys)
     folder_remove();
     zcrp_keys_free(keys);
 }
+
+static const char own_key[] = "-----BEGIN PRIVATE KEY-----\n"
+                              "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+                              "-----END PRIVATE KEY-----\n";
+
+TEST(explain__keys_of_another_kind)
+{
+    static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = {7};
+    static const char shared[] = "keys is of another kind; it has to be of zcrp_keys_psk";
+    struct zcrp_keys *keys;
+
+    ck_assert_int_eq(zcrp_keys_raw(&keys, own_key, strlen(own_key)), ZCRP_OK);
+    EXPECT(zcrp_keys_add_psk(keys, "a", key, sizeof(key)), ZCRP_ERROR_ARGUMENT, shared);
+    EXPECT(zcrp_keys_set_lookup(keys, NULL, NULL), ZCRP_ERROR_ARGUMENT, shared);
+    EXPECT(zcrp_keys_pin(keys, "sha256:00"), ZCRP_ERROR_ARGUMENT,
+           "fingerprint is \"sha256:00\"; it has to be \"sha256:\" and 64 hexadecimal digits");
+    EXPECT(zcrp_keys_pin(keys, "sha256:" DIGITS "00"), ZCRP_ERROR_ARGUMENT,
+           "fingerprint is \"sha256:" DIGITS "00\"; it has to be \"sha256:\" and 64 hexadecimal "
+           "digits");
+    EXPECT(zcrp_keys_pin(keys, NULL), ZCRP_ERROR_ARGUMENT, "fingerprint is NULL");
+    EXPECT(zcrp_keys_log(keys, NULL), ZCRP_ERROR_ARGUMENT, "path is NULL");
+    zcrp_keys_free(keys);
+}
+
+TEST(explain__keys_that_are_NULL)
+{
+    static const uint8_t key[ZCRP_KEYS_PSK_MOST + 1] = {7};
+    struct zcrp_keys *none;
+
+    EXPECT(zcrp_keys_psk(NULL, "a", key, 32), ZCRP_ERROR_ARGUMENT, "keys is NULL");
+    EXPECT(zcrp_keys_psk(&none, "a", NULL, 32), ZCRP_ERROR_ARGUMENT, "key is NULL");
+    EXPECT(zcrp_keys_psk(&none, "a", key, 65), ZCRP_ERROR_ARGUMENT,
+           "key has 65 bytes; it has to have 32 to 64");
+    EXPECT(zcrp_keys_add_psk(NULL, "a", key, 32), ZCRP_ERROR_ARGUMENT, "keys is NULL");
+    EXPECT(zcrp_keys_set_lookup(NULL, NULL, NULL), ZCRP_ERROR_ARGUMENT, "keys is NULL");
+    EXPECT(zcrp_keys_read(NULL, "key"), ZCRP_ERROR_ARGUMENT, "keys is NULL");
+    EXPECT(zcrp_keys_read(&none, NULL), ZCRP_ERROR_ARGUMENT, "path is NULL");
+    EXPECT(zcrp_keys_log(NULL, "log"), ZCRP_ERROR_ARGUMENT, "keys is NULL");
+    EXPECT(zcrp_keys_raw(NULL, "x", 1), ZCRP_ERROR_ARGUMENT, "keys is NULL");
+    EXPECT(zcrp_keys_pin(NULL, "x"), ZCRP_ERROR_ARGUMENT, "keys is NULL");
+    EXPECT(zcrp_keys_certificate(NULL, "x", "x", "x", NULL), ZCRP_ERROR_ARGUMENT, "keys is NULL");
+    EXPECT(zcrp_keys_certificate(&none, NULL, "x", "x", NULL), ZCRP_ERROR_ARGUMENT,
+           "certificate_file is NULL");
+    EXPECT(zcrp_keys_certificate(&none, "x", NULL, "x", NULL), ZCRP_ERROR_ARGUMENT,
+           "key_file is NULL");
+    EXPECT(zcrp_keys_certificate(&none, "x", "x", NULL, NULL), ZCRP_ERROR_ARGUMENT,
+           "authorities_file is NULL");
+#if SIZE_MAX > UINT32_MAX
+    EXPECT(zcrp_keys_raw(&none, "x", (size_t)1 << 32), ZCRP_ERROR_ARGUMENT,
+           "pem has 4294967296 bytes; it has to have 1 to 4294967295");
+#endif
+    ck_assert_ptr_null(none);
+}
+
+/* No more than 128 bytes have room. */
+TEST(explain__identity_that_is_too_long)
+{
+    static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = {7};
+    char name[ZCRP_KEYS_IDENTITY_MOST + 2];
+    struct zcrp_keys *keys;
+
+    memset(name, 'a', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    EXPECT(zcrp_keys_psk(&keys, name, key, sizeof(key)), ZCRP_ERROR_ARGUMENT,
+           "identity has 129 bytes; it has to have 1 to 128");
+    name[ZCRP_KEYS_IDENTITY_MOST] = '\0';
+    ck_assert_int_eq(zcrp_keys_psk(&keys, name, key, sizeof(key)), ZCRP_OK);
+    zcrp_keys_free(keys);
+}
+
 static const char *const papers[] = {"certificate.pem", "key.pem", "authorities.pem"};
 
 static void make_papers(void)
@@ -353,6 +440,16 @@ static int read_papers(void)
 
     return zcrp_keys_certificate(&keys, folder_path(papers[0]), folder_path(papers[1]),
                                  folder_path(papers[2]), NULL);
+}
+
+TEST(explain__papers_that_are_none)
+{
+    char text[600];
+
+    make_papers();
+    snprintf(text, sizeof(text), "%s: there is no certificate in it", folder_path(papers[2]));
+    EXPECT(read_papers(), ZCRP_ERROR_ARGUMENT, text);
+    folder_remove();
 }
 
 TEST(explain__papers_that_cannot_be_read, .rows = ROWS(papers))
@@ -409,6 +506,40 @@ TEST(explain__belongs_to_its_code)
     EXPECT(zcrp_udp_connect("", "1"), ZCRP_ERROR_ADDRESS, "the host is empty");
     ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT), zcrp_strerror(ZCRP_ERROR_ARGUMENT));
     zcrp_free_msg(m);
+}
+
+TEST(explain__listeners_and_connections_that_are_NULL)
+{
+    struct zcrp_connection *connection = NULL;
+    struct zcrp_listener *listener;
+    struct zcrp_listener_stats stats;
+    char text[8];
+
+    EXPECT(zcrp_listen(NULL, NULL, "0", NULL), ZCRP_ERROR_ARGUMENT, "listener is NULL");
+    EXPECT(zcrp_accept(NULL, &connection, 0), ZCRP_ERROR_ARGUMENT, "listener is NULL");
+    EXPECT(zcrp_listener_port(NULL), ZCRP_ERROR_ARGUMENT, "listener is NULL");
+    EXPECT(zcrp_listener_descriptor(NULL), ZCRP_ERROR_ARGUMENT, "listener is NULL");
+    EXPECT(zcrp_listener_stats(NULL, &stats), ZCRP_ERROR_ARGUMENT, "listener is NULL");
+    ck_assert_int_eq(zcrp_listener_interrupt(NULL), ZCRP_ERROR_ARGUMENT); /* in a signal handler */
+    ck_assert_int_eq(zcrp_listener_close(NULL), ZCRP_OK);
+    ck_assert_int_eq(zcrp_listen(&listener, "127.0.0.1", "0", NULL), ZCRP_OK);
+    EXPECT(zcrp_accept(listener, NULL, 0), ZCRP_ERROR_ARGUMENT, "connection is NULL");
+    EXPECT(zcrp_listener_stats(listener, NULL), ZCRP_ERROR_ARGUMENT, "stats is NULL");
+    ck_assert_int_eq(zcrp_listener_close(listener), ZCRP_OK);
+    EXPECT(zcrp_connection_status(NULL), ZCRP_ERROR_ARGUMENT, "connection is NULL");
+    EXPECT(zcrp_connection_wait(NULL, 0), ZCRP_ERROR_ARGUMENT, "connection is NULL");
+    EXPECT(zcrp_connection_peer(NULL, text, sizeof(text)), ZCRP_ERROR_ARGUMENT,
+           "connection is NULL");
+    EXPECT(zcrp_connection_local(NULL, text, sizeof(text)), ZCRP_ERROR_ARGUMENT,
+           "connection is NULL");
+    EXPECT(zcrp_connection_identity(NULL, text, sizeof(text)), ZCRP_ERROR_ARGUMENT,
+           "connection is NULL");
+    ck_assert_int_eq(zcrp_connection_interrupt(NULL), ZCRP_ERROR_ARGUMENT);
+    ck_assert_int_eq(zcrp_connection_close(NULL), ZCRP_OK);
+    ck_assert_ptr_null(zcrp_connection_sender(NULL));
+    ck_assert_ptr_null(zcrp_connection_receiver(NULL));
+    ck_assert_ptr_null(zcrp_connection_first(NULL, 0));
+    ck_assert_ptr_null(zcrp_connection_alloc_msg(NULL, 1));
 }
 
 static void *fail_elsewhere(void *seen)

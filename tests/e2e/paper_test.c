@@ -77,6 +77,48 @@ TEST(paper__both_roles)
     loopback_close(&sockets);
 }
 
+/* ---- a child ---- */
+
+/* Its parent's sender is no use to it, and in the way of its own until it is closed. */
+static bool begin_anew(const struct loopback *own, struct zcrp_msg *m)
+{
+    int sender[2] = {own->sender[0], own->sender[1]};
+
+    return !zcrp_send(m, 100) && zcrp_error(NULL) == ZCRP_ERROR_FORKED && !zcrp_send_init(sender) &&
+           zcrp_error(NULL) == ZCRP_ERROR_STARTED && zcrp_send_close() && !zcrp_send_close() &&
+           zcrp_error(NULL) == ZCRP_ERROR_NOT_STARTED && zcrp_send_init(sender);
+}
+
+static bool cross(const struct loopback *own, struct zcrp_msg *out, struct zcrp_msg *in)
+{
+    int receiver[2] = {own->receiver[0], own->receiver[1]};
+
+    return zcrp_rcv_init(receiver) && zcrp_rcv(in, 100) && zcrp_send(out, 100) && zcrp_wait(in) &&
+           zcrp_wait(out) && pattern_holds(in->buffer, 100, 1) && zcrp_send_close() &&
+           zcrp_rcv_close();
+}
+
+TEST(paper__a_child_opens_its_own, .needs = ends_live_in_a_child)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct loopback own = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *in = ends_empty(100), *out = ends_filled(100, 1);
+    int status;
+
+    ck_assert_uint_eq(zcrp_send_init(sockets.sender), 1);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(begin_anew(&own, out) ? cross(&own, out, in) ? 0 : 2 : 1);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    ck_assert_uint_eq(zcrp_send_close(), 1);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+    loopback_close(&own);
+    loopback_close(&sockets);
+}
+
 /* ---- one pair of descriptors for both roles ---- */
 
 static void begin(bool sends, int pair[2])

@@ -272,6 +272,30 @@ TEST(queue_take__offers)
     zcrp_free_msg(out);
 }
 
+/* It came before the connection was in the queue, and is told all the same. */
+TEST(queue_add_connection__an_offer_was_there)
+{
+    struct both b = house_meet(&house, NULL);
+    struct zcrp_entity *r = zcrp_connection_receiver(b.here);
+    struct zcrp_msg *out = ends_filled(MESSAGE, 1), *in = ends_empty(MESSAGE);
+    nlong size;
+
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_expect(r, &size, -1), ZCRP_OK);
+    ck_assert_int_eq(zcrp_queue_add_connection(q, b.here, &b), ZCRP_OK);
+    struct zcrp_completion c = next_but_up();
+    ck_assert_int_eq(c.kind, ZCRP_OFFER_CAME);
+    ck_assert_ptr_eq(c.entity, r);
+    ck_assert_int_eq(zcrp_submit(r, in, MESSAGE), ZCRP_OK);
+    while ((c = next_but_up()).kind == ZCRP_OFFER_CAME)
+        continue;
+    ck_assert_ptr_eq(c.message, in);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    house_part(&b);
+    zcrp_free_msg(in);
+    zcrp_free_msg(out);
+}
+
 /* ---- nobody starves ---- */
 
 /* One peer streams as fast as it can; another one says a word now and then, which is not late. */
