@@ -177,13 +177,12 @@ bool transport_has_credit(const struct transport *t)
 
 void transport_want_credit(struct transport *t)
 {
-    if (transport_takes_wholes(t))
-        shm_want_credit(t->shm);
+    shm_want_credit(t->shm);
 }
 
 bool transport_has_whole_room(struct transport *t, uint32_t messages, uint32_t bytes)
 {
-    return transport_takes_wholes(t) && shm_has_whole_room(t->shm, messages, bytes);
+    return shm_has_whole_room(t->shm, messages, bytes);
 }
 
 bool transport_put_whole(struct transport *t, uint64_t in_session, uint64_t owner,
@@ -237,7 +236,7 @@ bool transport_must_tell(struct transport *t)
 
 bool transport_show_credit(struct transport *t, uint64_t in_session, uint64_t size)
 {
-    return shm_show_credit(t->shm, in_session, size);
+    return t->way == WAY_MEMORY && shm_show_credit(t->shm, in_session, size);
 }
 
 bool transport_awaits_pages(const struct transport *t)
@@ -267,7 +266,7 @@ void transport_end_fetch(struct transport *t)
 
 bool transport_claim_push(struct transport *t)
 {
-    bool is_ours = t->is_sender && t->way == WAY_MEMORY && !t->is_pushing && shm_claim(t->shm);
+    bool is_ours = t->way == WAY_MEMORY && !t->is_pushing && shm_claim(t->shm);
 
     if (is_ours) {
         t->is_pushing = true;
@@ -386,7 +385,7 @@ size_t transport_answer(struct transport *t, uint8_t *buffer)
 
 bool transport_has_control(const struct transport *t)
 {
-    return t->is_sender && transport_is_memory(t) && shm_has_control(t->shm);
+    return transport_is_memory(t) && shm_has_control(t->shm);
 }
 
 bool transport_is_still(const struct transport *t)

@@ -225,17 +225,18 @@ static inline bool transport_takes_wholes(const struct transport *t)
     return t->is_sender && t->way == WAY_MEMORY;
 }
 
-/* Does the peer show a buffer for this message of the session? */
+/* Does the peer show a buffer for this message of the session? Only where messages go as a whole.
+ */
 bool transport_find_credit(const struct transport *t, uint64_t in_session, uint64_t *size);
 
 /* Has the peer shown any buffer in this memory? Before that it may read units only. */
 bool transport_has_credit(const struct transport *t);
 
 /* The peer shows none: asks it to say when it has one, if this side sleeps by then. So check once
- * more after transport_say_asleep. */
+ * more after transport_say_asleep. Only there, too. */
 void transport_want_credit(struct transport *t);
 
-/* Is there room for this many messages, of `bytes` together? */
+/* Is there room for this many messages, of `bytes` together? Only there, too. */
 bool transport_has_whole_room(struct transport *t, uint32_t messages, uint32_t bytes);
 
 /* Sends a message of up to TRANSPORT_WHOLE bytes as a whole; reap returns `owner`. False if there
@@ -339,7 +340,7 @@ enum transport_more transport_end_receive(struct transport *t, const struct tran
  * `buffer` has room for CONTROL_BYTES. Locked. */
 size_t transport_answer(struct transport *t, uint8_t *buffer);
 
-/* Has memory a control datagram for a sender? Locked. */
+/* Has memory a control datagram for this sender? Locked. */
 bool transport_has_control(const struct transport *t);
 
 /* A look: is there nothing at all in memory for this half? True also without memory. A receiver
