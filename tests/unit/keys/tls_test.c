@@ -424,6 +424,27 @@ TEST(tls__what_certificates_are_for, .rows = ROWS(claims))
     burn(&theirs);
 }
 
+/* An address is a name, too, if the certificate says it as one. */
+TEST(tls__a_certificate_of_an_address, .rows = 2)
+{
+    static const struct claim claim = PAPER(.has_common_name = true, .has_address = true);
+    static const char *const wanted[] = {"192.0.2.1", "192.0.2.2"};
+    struct papers ours = make_papers("client.example", &plain_claim);
+    struct papers theirs = make_papers("server.example", &claim);
+
+    ck_assert_int_eq(zcrp_keys_certificate(&client.keys, ours.certificate, ours.key,
+                                           theirs.certificate, wanted[_i]),
+                     0);
+    ck_assert_int_eq(zcrp_keys_certificate(&server.keys, theirs.certificate, theirs.key,
+                                           ours.certificate, "client.example"),
+                     0);
+    shake(0);
+    ck_assert_int_eq(client.verdict, _i == 0 ? TLS_DONE : TLS_FAILED);
+    end();
+    burn(&ours);
+    burn(&theirs);
+}
+
 TEST(tls__kinds_of_certificates, .rows = ROWS(key_kinds))
 {
     struct papers theirs = make_papers("server.example", &key_kinds[_i].claim);
