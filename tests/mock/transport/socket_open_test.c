@@ -329,6 +329,26 @@ TEST(channel_init__offloads)
     }
 }
 
+/* One call for each change, and none for a socket whose datagrams the kernel does not join. */
+TEST(channel_join__leaves_and_comes_back)
+{
+    for (int has_gro = 0; has_gro < 2; has_gro++) {
+        setup();
+        fake.knows_gro = has_gro;
+        assert_int_equal(channel_init(&c, FD, &(struct channel_options){.use_gro = true}), 0);
+        channel_join(&c, false);
+        assert_int_equal(fake.gro, has_gro ? 0 : -1);
+        fake.gro = -2; /* it is not set again */
+        channel_join(&c, false);
+        assert_int_equal(fake.gro, -2);
+        channel_join(&c, true);
+        assert_int_equal(fake.gro, has_gro ? 1 : -2);
+        fake.gro = -2;
+        channel_join(&c, true);
+        assert_int_equal(fake.gro, -2);
+    }
+}
+
 /* Each kind by its own option, beside the DSCP that the user set, and only on request. */
 TEST(channel_init__ecn)
 {
