@@ -58,10 +58,11 @@ TEST(nofault_write__goes_over_the_file)
 
 TEST(nofault_read__memory_that_is_gone)
 {
-    void *gone = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *gone = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const struct iovec there = {gone, BYTES};
 
     assert_ptr_not_equal(gone, MAP_FAILED);
+    assert_int_equal(mprotect(gone, BYTES, PROT_NONE), 0);
     assert_int_equal(nofault_read(to, &there, 1, BYTES), -1);
     assert_int_equal(errno, EFAULT);
     assert_int_equal(nofault_write(&there, 1, &(struct iovec){from, BYTES}, 1, BYTES), -1);
