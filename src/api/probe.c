@@ -63,7 +63,7 @@ static void give_lease(struct zcrp_entity *reader, bool has_found)
 
     if (has_found)
         atomic_store_explicit(&reader->link->rx.heard, now, memory_order_relaxed);
-    entity_enter(reader);
+    mutex_lock(&reader->link->mutex); /* a lease is no change of the half */
     struct handover over = lease_give(lease, now);
     if (is_quiet(reader, now))
         over.must_arm |= lease_return(lease);

@@ -272,6 +272,8 @@ bool move_claim_all(struct link *l)
     if (l->is_broken || l->rx.is_claimed || sender->is_sending || receiver->is_sending)
         return false;
     l->rx.is_claimed = sender->is_sending = receiver->is_sending = true;
+    entity_touch(sender); /* no straight way is open meanwhile */
+    entity_touch(receiver);
     return true;
 }
 

@@ -39,8 +39,15 @@ void process_set_tracing(bool is_tracing)
 
 /* ---- forks ---- */
 
+/* The other threads that ran traces are not here. */
+static void traces_after_fork(void)
+{
+    atomic_store(&traces, runs_trace ? 1 : 0);
+}
+
 static void after_fork(void)
 {
+    traces_after_fork();
     bell_after_fork();
     board_after_fork();
     completions_after_fork();

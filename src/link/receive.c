@@ -280,6 +280,8 @@ enum arrival receive_once(struct zcrp_entity *reader, struct workspace *w, enum 
     if (received > 0)
         reader->link->rx.are_whole = false;
     bool has_news = sender != NULL && receive_tell_news(sender, news);
+    if (has_news) /* before the mutex is left: its straight way may be closed by now */
+        entity_touch(sender);
     peer_move_hear(reader->link);
     reader->link->rx.is_claimed = false;
     if (sender == NULL)

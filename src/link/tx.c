@@ -283,6 +283,7 @@ bool tx_send_wholes(struct zcrp_entity *e)
     if (e->is_sending || !entity_wraps_few(e) || !transport_takes_wholes(e->transport))
         return false;
     e->is_sending = true;
+    entity_touch(e); /* the straight way is closed meanwhile (wholes.h) */
     send_wholes(e);
     e->is_sending = false;
     return !sender_has_burst(e->machine.sender);
@@ -382,6 +383,7 @@ bool tx_drain(struct zcrp_entity *e, int bursts)
     if (e->is_sending)
         return false;
     e->is_sending = true;
+    entity_touch(e); /* as above */
     flush_end(&e->flush);
     do
         done += send_bursts(e, bursts - done);
