@@ -279,20 +279,32 @@ static void discard(struct op *op, struct arrival *a)
     match_retry(ep);
 }
 
-void match_peek(struct op *op, bool is_tagged, uint64_t flags)
+/* Nothing comes any more: the call itself says so, because a program that looks again and again
+ * takes an error in the queue for a fault of its own (Open MPI ends then). */
+static int refuse(struct op *op)
+{
+    int error = error_of_code(op->peer->lost);
+
+    op_free(op->ep->domain, op);
+    return -error;
+}
+
+int match_peek(struct op *op, bool is_tagged, uint64_t flags)
 {
     struct arrival *a = find_arrival(op, is_tagged);
 
+    if (a == NULL && waits_in_vain(op))
+        return refuse(op);
     if (a == NULL) {
         op_end(op, FI_ENOMSG);
-        return;
+        return 0;
     }
     op_arrived(op, a->peer, &a->envelope);
     op->length = a->envelope.length;
     op->over = 0;
     if ((flags & FI_DISCARD) != 0) {
         discard(op, a);
-        return;
+        return 0;
     }
     if ((flags & FI_CLAIM) != 0) {
         a->claimer = op->context;
@@ -300,6 +312,7 @@ void match_peek(struct op *op, bool is_tagged, uint64_t flags)
         list_add(&op->ep->matching.claimed, &a->in);
     }
     op_end(op, 0);
+    return 0;
 }
 
 bool match_claim(struct op *op, uint64_t flags)

@@ -33,8 +33,9 @@ void match_retry(struct ep *ep);
 void match_post(struct op *op, bool is_tagged);
 
 /* FI_PEEK, with FI_CLAIM or FI_DISCARD: is there a message that the receive would get? Takes over
- * the operation, which ends with FI_ENOMSG if not. */
-void match_peek(struct op *op, bool is_tagged, uint64_t flags);
+ * the operation, which ends with FI_ENOMSG if not. From a peer that is lost none comes any more: an
+ * error of libfabric, negative, and there is no completion. */
+int match_peek(struct op *op, bool is_tagged, uint64_t flags);
 
 /* FI_CLAIM, with FI_DISCARD: the message that was claimed with this context. False: none was; the
  * operation is the caller's. */

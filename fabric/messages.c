@@ -200,9 +200,9 @@ static ssize_t receive_locked(struct ep *ep, const struct call *c)
     op->is_whole = (c->flags & FI_MULTI_RECV) != 0;
     if (is_asking)
         domain_progress(ep->domain);
-    if ((c->flags & FI_PEEK) != 0) {
-        match_peek(op, c->is_tagged, c->flags);
-    } else if (!is_asking) {
+    if ((c->flags & FI_PEEK) != 0)
+        return match_peek(op, c->is_tagged, c->flags);
+    if (!is_asking) {
         match_post(op, c->is_tagged);
     } else if (!match_claim(op, c->flags)) {
         op_free(ep->domain, op);

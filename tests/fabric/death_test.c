@@ -88,6 +88,23 @@ static int receive_after(struct rank *r)
     return receive_from_it(r);
 }
 
+/* Whether it has sent something is asked again and again, as MPI_Probe does: without an end that
+ * would hang. */
+static int look_for_it(struct rank *r)
+{
+    const struct fi_msg_tagged m = {.addr = r->to[1], .tag = 5};
+    int64_t until = now_ms() + WITHIN_S * 500;
+    ssize_t code = 0;
+
+    while (code == 0 && now_ms() < until) {
+        code = fi_trecvmsg(r->node.ep, &m, FI_PEEK);
+        if (code == 0)
+            ck_assert_int_eq(take(r->node.received).err, FI_ENOMSG);
+        nodes_turn();
+    }
+    return (int)-code;
+}
+
 /* What was already under way when it died. */
 static int send_before(struct rank *r)
 {
@@ -107,6 +124,7 @@ static const struct {
             {send_large, false, false, "a large send"},
             {receive_from_it, false, false, "a receive from it"},
             {receive_after, false, false, "a receive, after its death was told"},
+            {look_for_it, false, false, "a look for its message"},
             {send_before, true, false, "a large send, begun before"},
             {receive_before, false, true, "a receive from it, posted before"}};
 
