@@ -209,7 +209,7 @@ CHECK_plain := $(CHECK_first) $(patsubst proofs,proofs-quick,$(patsubst sim,sim-
 CHECK_asan := e2e-little property unit-at-the-border mock-little corpus
 CHECK_tsan := threads
 build_tests = 'build/$(or $(3),$(1)):build=$(parallel) built VARIANT=$(1) SUITES="$(2)"'
-check: SEEDS := 1
+check: SEEDS := 2
 check: export ZCRP_CHURN_ROUNDS ?= 500
 check:
 	@rm -f $(foreach v,plain asan tsan,build/$v/built)
