@@ -123,6 +123,26 @@ TEST(queue_take__several_leave_together, .rows = 2, .needs = loopback_is_udp)
     ck_assert_uint_eq(fewest, 1);
 }
 
+/* It is sent within the call that takes. */
+TEST(queue_take__sends_what_gathers, .needs = loopback_is_udp)
+{
+    bool is_seen = false;
+
+    for (int i = 0; i < ROUNDS && !is_seen; i++) {
+        send_all();
+        take_all(0, SENT, 0);
+        uint64_t before = bursts();
+        submit(out[0], SIZE);
+        bool gathers = bursts() == before;
+        unsigned told = take(1, 0);
+        is_seen = gathers && bursts() > before;
+        arrive(1);
+        ck_assert_int_eq(ends_wait(out[0]), ZCRP_OK);
+        ck_assert_uint_eq(told + take(SENT, 0), 1);
+    }
+    ck_assert(is_seen);
+}
+
 /* ---- what does not ---- */
 
 /* Does this message leave within the call that sends it? */
