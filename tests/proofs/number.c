@@ -2,7 +2,7 @@
  * tests/fuzz/wire_fuzz.c.
  *
  * bound: any numbers, any bytes
- * sources:
+ * sources: none
  * unwind: 9
  * stage: quick
  */
