@@ -66,7 +66,7 @@ struct message_out *messages_out_find_for(struct messages_out *m, uint64_t numbe
 }
 
 /* The table is full: it grows, up to its capacity. */
-static bool grow(struct messages_out *m)
+static bool grow_messages(struct messages_out *m)
 {
     if (m->ring_table.size == m->capacity)
         return false;
@@ -77,7 +77,7 @@ static bool grow(struct messages_out *m)
 struct message_out *messages_out_add(struct messages_out *m, void *user, const uint8_t *buffer,
                                      uint64_t size)
 {
-    if (m->next - m->base == m->ring_table.size && !grow(m))
+    if (m->next - m->base == m->ring_table.size && !grow_messages(m))
         return NULL;
     struct message_out *message = messages_out_at(m, m->next);
     *message = (struct message_out){.number = m->next++,
