@@ -389,6 +389,8 @@ bool tx_drain(struct zcrp_entity *e, int bursts)
         done += send_bursts(e, bursts - done);
     while (wake_peer(e) && done < bursts);
     e->is_sending = false;
+    if (flush_is_for(&e->flush, FLUSH_MORE))
+        flush_end(&e->flush); /* it began meanwhile: what is left may be a large message */
     return done > 0;
 }
 

@@ -331,7 +331,8 @@ static void end_gathering(struct zcrp_queue *q)
         return;
     bool is_late = queue_was_looked_at(q) < clock_now() - LOOK_EVERY;
     completions_lock();
-    while ((p = completions_take_busy(c, is_late)) != NULL) {
+    for (uint32_t most = completions_count_busy(c);
+         most > 0 && (p = completions_take_busy(c, is_late)) != NULL; most--) {
         struct zcrp_entity *e = queue_visit(p);
         collection_set_more(&e->collection, false);
         completions_unlock();
@@ -350,6 +351,8 @@ static int take(struct taking *t)
     for (;;) {
         uint32_t seen = atomic_load(&q->news);
         tell_all(t);
+        if (t->taken == 0)
+            end_gathering(q); /* of senders that there was no more to tell of */
         if (t->taken == 0 && glance(t))
             return end_of(t);
         if (is_to_look(t) && !lease_is_taken(&q->lease) && queue_take_lease(q)) {

@@ -131,6 +131,15 @@ static void forget_busy(struct completions *c, struct place *p)
     before->next_busy = p->next_busy;
 }
 
+uint32_t completions_count_busy(const struct completions *c)
+{
+    uint32_t count = 0;
+
+    for (const struct place *p = c->first_busy; p != NULL; p = p->next_busy)
+        count++;
+    return count;
+}
+
 struct place *completions_take_busy(struct completions *c, bool any)
 {
     struct place *p = c->first_busy;

@@ -103,6 +103,9 @@ void completions_note_busy(struct completions *c, struct place *p);
  * there is none. */
 struct place *completions_take_busy(struct completions *c, bool any);
 
+/* Locked, (k): how many are busy. Others may become so while the mutex is free. */
+uint32_t completions_count_busy(const struct completions *c);
+
 /* Is any busy? Any thread, a look. */
 static inline bool completions_have_busy(const struct completions *c)
 {

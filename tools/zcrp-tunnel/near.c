@@ -318,6 +318,11 @@ static void on_found(void *context, int fd, enum refusal reason, const char *tex
     (void)context;
     (void)reason;
     near.finding = NULL;
+    if (fd >= 0 && near.login != NULL && near.remote.out < 0) {
+        (void)close(fd);
+        fd = -1;
+        text = "the remote shell has ended";
+    }
     if (fd < 0) {
         complain_of_far(text);
         fail();
