@@ -253,6 +253,22 @@ static void in_change(uint64_t *random)
     }
 }
 
+/* Some that follow on each other, as large as the first, end together. */
+static void in_end_row(uint64_t *random)
+{
+    uint64_t i = any(random);
+    uint64_t most = 1 + random_below(random, CAPACITY);
+    uint32_t count = 0;
+    while (count < most && model_is_there(i + count) && m.known[i + count].state == LIVE &&
+           m.known[i + count].size == m.known[i].size)
+        count++;
+    if (count == 0)
+        return;
+    messages_in_end_row(&in, m.start + i, count, m.known[i].size);
+    for (uint32_t n = 0; n < count; n++)
+        model_end(i + n, OUTCOME_OK);
+}
+
 static void in_compare(void)
 {
     uint32_t withdrawn = 0;
@@ -282,8 +298,10 @@ static void in_step(uint64_t *random)
     uint64_t kind = random_below(random, 100);
     if (kind < 40)
         in_add(random);
-    else if (kind < 70)
+    else if (kind < 60)
         in_change(random);
+    else if (kind < 70)
+        in_end_row(random);
     else if (kind < 72)
         in_end_all(random);
     else

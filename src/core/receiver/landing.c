@@ -93,7 +93,8 @@ uint32_t landing_offer_row(struct landing *l, uint8_t *slot, uint32_t length, ui
     uint32_t pairs = count < room ? count : room;
     CHECK(length > 0);
     for (uint32_t i = 0; i < pairs; i++)
-        landing_add(l, slot + (size_t)i * length, length);
+        landing_write(l, i, slot + (size_t)i * length, length);
+    landing_add(l, pairs);
     return pairs;
 }
 

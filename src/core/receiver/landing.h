@@ -187,14 +187,20 @@ static inline uint32_t landing_room(const struct landing *l)
     return l->openings == l->max_openings ? 0 : LANDING_UNITS - l->pairs;
 }
 
-/* As landing_offer of a slot that has bytes, where there is room for it. */
-static inline void landing_add(struct landing *l, uint8_t *slot, uint32_t length)
+/* Where there is room: writes pair n, from 0 on, behind those that are there, with a slot that has
+ * bytes. They count once landing_add has added them all. */
+static inline void landing_write(struct landing *l, uint32_t n, uint8_t *slot, uint32_t length)
 {
-    l->iov[l->pieces] = (struct iovec){.iov_base = slot, .iov_len = length};
-    l->iov[l->pieces + 1] =
-        (struct iovec){.iov_base = l->trailer[l->units++], .iov_len = TRAILER_BYTES};
-    l->pieces += 2;
-    l->pairs++;
+    struct iovec *pair = &l->iov[l->pieces + 2 * n];
+    pair[0] = (struct iovec){.iov_base = slot, .iov_len = length};
+    pair[1] = (struct iovec){.iov_base = l->trailer[l->units + n], .iov_len = TRAILER_BYTES};
+}
+
+static inline void landing_add(struct landing *l, uint32_t pairs)
+{
+    l->pieces += 2 * pairs;
+    l->units += pairs;
+    l->pairs += pairs;
 }
 
 /* Adds up to `count` pairs for slots that follow on each other, each of `length` bytes, not 0

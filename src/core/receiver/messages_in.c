@@ -70,6 +70,17 @@ static void release(struct messages_in *m, struct message_in *message)
         set_free(m, message);
 }
 
+/* Queues the events of messages that follow on each other; each names the next one. */
+static void queue(struct messages_in *m, uint64_t first, uint32_t count)
+{
+    if (m->ready == 0)
+        m->first_ready = (uint32_t)first;
+    else
+        messages_in_at(m, m->last_ready)->next_ready = (uint32_t)first;
+    m->last_ready = (uint32_t)first + count - 1;
+    m->ready += count;
+}
+
 /* Decides the outcome of a POSTED message, and queues its event. */
 static void decide(struct messages_in *m, struct message_in *message, enum outcome outcome)
 {
@@ -77,11 +88,7 @@ static void decide(struct messages_in *m, struct message_in *message, enum outco
     message->outcome = outcome;
     message->is_ready = true;
     missing_close(&m->missing, &message->missing);
-    if (m->ready++ == 0)
-        m->first_ready = (uint32_t)message->number;
-    else
-        messages_in_at(m, m->last_ready)->next_ready = (uint32_t)message->number;
-    m->last_ready = (uint32_t)message->number;
+    queue(m, message->number, 1);
 }
 
 void messages_in_end(struct messages_in *m, struct message_in *message, enum outcome outcome)
@@ -92,6 +99,21 @@ void messages_in_end(struct messages_in *m, struct message_in *message, enum out
         m->withdrawn--;
     message->state = MESSAGE_IN_ENDED;
     release(m, message);
+}
+
+void messages_in_end_row(struct messages_in *m, uint64_t first, uint32_t count, uint64_t length)
+{
+    for (uint32_t n = 0; n < count; n++) {
+        struct message_in *message = messages_in_at(m, first + n);
+        CHECK(message->state == MESSAGE_IN_POSTED); /* so its outcome is OK */
+        missing_close(&m->missing, &message->missing);
+        message->is_ready = true;
+        message->length = length;
+        message->state = MESSAGE_IN_ENDED;
+        message->next_ready = (uint32_t)first + n + 1;
+    }
+    m->changes += count;
+    queue(m, first, count);
 }
 
 bool messages_in_finish(struct messages_in *m, struct message_in *message, uint64_t length,

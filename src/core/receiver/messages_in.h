@@ -106,6 +106,10 @@ struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *b
 /* The message is over, with this outcome unless it has one already. */
 void messages_in_end(struct messages_in *m, struct message_in *message, enum outcome outcome);
 
+/* The same of `count` POSTED messages (CHECKed), from `first` on, that end well with `length` bytes
+ * each. O(count). */
+void messages_in_end_row(struct messages_in *m, uint64_t first, uint32_t count, uint64_t length);
+
 /* The POSTED message, of which nothing else has come, has landed with `length` bytes: it is over,
  * and the user is told of it at once, as with messages_in_end and messages_in_take_event. False,
  * with nothing changed, if another event is to be told before it, or something has come before. */

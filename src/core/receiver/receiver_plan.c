@@ -121,11 +121,12 @@ static void offer_wholes(struct receiver *r, struct landing *landing, struct pre
         if (!prediction_is_whole(walk, message, unit))
             break;
         point_at(message, room->plan, unit);
-        landing_add(landing, message->buffer, unit);
+        landing_write(landing, (uint32_t)(number - first), message->buffer, unit);
     }
     walk->message = number;
     if (number == first)
         return;
+    landing_add(landing, (uint32_t)(number - first));
     fill_room(room, unit, (uint32_t)(number - first));
     note_planned(r, first, number);
 }

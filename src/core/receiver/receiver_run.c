@@ -2,36 +2,52 @@
 #include "core/number.h"
 #include "receiver_land.h"
 
-/* The message that continues the run, if all of it is missing, and its unit lies there. It is one
- * that the table has a place for. */
-static struct message_in *message_at(struct receiver *r, const struct landing_run *run,
-                                     const uint8_t *data)
+/* Does the run go on with this message of the table? All of it is missing, and its unit lies there.
+ */
+static bool continues(const struct landing_run *run, const struct message_in *message,
+                      const uint8_t *data)
 {
-    struct message_in *message = messages_in_at(&r->messages, run->number);
-    bool is_there = message->state == MESSAGE_IN_POSTED && !message->is_length_known &&
-                    message->missing.bytes == message->size && run->length <= message->size &&
-                    message->pieces == NULL && data == message->buffer;
-    return is_there ? message : NULL;
+    return message->state == MESSAGE_IN_POSTED && !message->is_length_known &&
+           message->missing.bytes == message->size && run->length <= message->size &&
+           message->pieces == NULL && data == message->buffer;
 }
 
-/* A unit of the run's length has this trailer, and its data lies there: its message ends, if that
- * is what continues the run. */
+/* The messages that continue the run end, so many of them. */
+static void end_messages(struct receiver *r, struct landing_run *run, uint32_t count)
+{
+    messages_in_end_row(&r->messages, run->number, count, run->length);
+    run->number += count;
+    run->units += count;
+    run->size = messages_in_at(&r->messages, run->number - 1)->size;
+}
+
+/* Takes a unit of the run's length that has this trailer, and whose data lies there, if it
+ * continues the run. */
 static bool take(struct receiver *r, struct landing_run *run, const uint8_t *data,
                  const uint8_t trailer[TRAILER_BYTES])
 {
-    if (!trailer_row_foresees(&run->next, trailer))
+    if (!continues(run, messages_in_at(&r->messages, run->number), data) ||
+        !trailer_row_take(&run->next, trailer))
         return false;
-    struct message_in *message = message_at(r, run, data);
-    if (message == NULL)
-        return false;
-    trailer_row_step(&run->next);
-    run->size = message->size;
-    message->is_length_known = true;
-    message->length = run->length;
-    messages_in_end(&r->messages, message, OUTCOME_OK);
-    run->number++;
-    run->units++;
+    end_messages(r, run, 1);
     return true;
+}
+
+/* How many of so many pairs of pieces have units that continue the run. It expects the one behind
+ * them then. */
+static uint32_t foresee(const struct receiver *r, struct landing_run *run,
+                        const struct landing *landing, const struct iovec *pair, uint32_t pairs)
+{
+    uint32_t size = run->length + (uint32_t)TRAILER_BYTES;
+    struct trailer_row next = run->next;
+    uint32_t count = 0;
+    for (; count < pairs && landing_fills_pair(landing, pair, size) &&
+           continues(run, messages_in_at(&r->messages, run->number + count), pair[0].iov_base) &&
+           trailer_row_take(&next, pair[1].iov_base);
+         count++)
+        pair += 2;
+    run->next = next;
+    return count;
 }
 
 /* The number of messages in the table that may continue the run. An attacker's unit may have begun
@@ -73,14 +89,12 @@ __attribute__((flatten)) uint32_t receiver_run_on(struct receiver *r, struct lan
 {
     uint32_t size = run->length + (uint32_t)TRAILER_BYTES;
     uint32_t pairs = (uint32_t)lesser(landing_pairs(landing, walk, size), messages_behind(r, run));
-    const struct iovec *pair = &landing->iov[walk->piece];
-    uint32_t taken = 0;
-    for (; taken < pairs && landing_fills_pair(landing, pair, size) &&
-           take(r, run, pair[0].iov_base, pair[1].iov_base);
-         taken++)
-        pair += 2;
+    uint32_t taken = foresee(r, run, landing, &landing->iov[walk->piece], pairs);
+    if (taken == 0)
+        return 0;
+    end_messages(r, run, taken);
     landing_skip_pairs(walk, size, taken);
-    if (taken > 0 && landing->ecn[walk->opening] == LANDING_ECN_CONGESTED)
+    if (landing->ecn[walk->opening] == LANDING_ECN_CONGESTED)
         run->marks += taken;
     return taken * size;
 }

@@ -200,17 +200,24 @@ static void release(struct messages_out *m, struct message_out *message)
     extend_requested(m);
 }
 
+/* Queues the events of messages that follow on each other; each names the next one. */
+static void queue(struct messages_out *m, uint64_t first, uint32_t count)
+{
+    if (m->ready == 0)
+        m->first_ready = (uint32_t)first;
+    else
+        messages_out_at(m, m->last_ready)->next_ready = (uint32_t)first;
+    m->last_ready = (uint32_t)first + count - 1;
+    m->ready += count;
+}
+
 static void make_ready(struct messages_out *m, struct message_out *message)
 {
     bool is_held = message->state == MESSAGE_OUT_LIVE || message->pins > 0;
     if (is_held || message->is_ready)
         return;
     message->is_ready = true;
-    if (m->ready++ == 0)
-        m->first_ready = (uint32_t)message->number;
-    else
-        messages_out_at(m, m->last_ready)->next_ready = (uint32_t)message->number;
-    m->last_ready = (uint32_t)message->number;
+    queue(m, message->number, 1);
 }
 
 void messages_out_end(struct messages_out *m, struct message_out *message, enum outcome outcome)
@@ -239,13 +246,38 @@ void messages_out_on_arrived(struct messages_out *m, uint64_t number, bool is_vo
         on_arrived(m, message, units);
 }
 
-/* Compiled as one function (flatten), with fewer instructions for each message. */
-__attribute__((flatten)) void messages_out_on_arrived_row(struct messages_out *m, uint64_t first,
-                                                          uint32_t count)
+/* Does the message end well with one more unit, and its event is ready at once? */
+static bool ends_with_unit(const struct message_out *message)
+{
+    return message->state == MESSAGE_OUT_LIVE && message->is_cut && message->units_out == 1 &&
+           message->pins == 0;
+}
+
+/* Ends the messages of [first, end) up to one that does not end like this, and returns that one. */
+static uint64_t end_row(struct messages_out *m, uint64_t first, uint64_t end)
+{
+    uint64_t number = first;
+    for (; number < end && ends_with_unit(messages_out_at(m, number)); number++) {
+        struct message_out *message = messages_out_at(m, number);
+        message->units_out = 0;
+        message->outcome = OUTCOME_OK;
+        message->state = MESSAGE_OUT_ENDED;
+        message->is_ready = true;
+        message->next_ready = (uint32_t)number + 1;
+    }
+    if (number == first)
+        return first;
+    m->live -= number - first;
+    m->open -= number - first;
+    queue(m, first, (uint32_t)(number - first));
+    return number;
+}
+
+void messages_out_on_arrived_row(struct messages_out *m, uint64_t first, uint32_t count)
 {
     uint64_t from = first > m->base ? first : m->base;
     uint64_t end = first + count < m->next ? first + count : m->next;
-    for (uint64_t number = from; number < end; number++) {
+    for (uint64_t number = from; (number = end_row(m, number, end)) < end; number++) {
         struct message_out *message = messages_out_at(m, number);
         if (message->state == MESSAGE_OUT_LIVE)
             on_arrived(m, message, 1);

@@ -45,6 +45,13 @@ TEST(messages_in_withdraw__twice, .signal = SIGABRT)
     messages_in_withdraw(&m, message, OUTCOME_CANCELLED);
 }
 
+TEST(messages_in_end_row__with_one_that_is_withdrawn, .signal = SIGABRT)
+{
+    add();
+    messages_in_withdraw(&m, add(), OUTCOME_CANCELLED);
+    messages_in_end_row(&m, 0, 2, 100);
+}
+
 TEST(messages_in_check__fires, .rows = 5, .signal = SIGABRT)
 {
     struct message_in *message = add();
