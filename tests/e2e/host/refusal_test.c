@@ -266,9 +266,9 @@ static bool move(struct zcrp_entity *e, struct zcrp_msg *m, enum side side, uint
     return true;
 }
 
-static bool move_all(struct zcrp_entity *e, const struct row *row, enum side side)
+static bool move_all(struct zcrp_entity *e, struct zcrp_msg *m, const struct row *row,
+                     enum side side)
 {
-    struct zcrp_msg *m = zcrp_alloc_msg(BYTES);
     bool (*when_met)(void) = row->end[side].when_met;
     int64_t began = clock_now_ns();
     nlong length = BYTES;
@@ -287,7 +287,6 @@ static bool move_all(struct zcrp_entity *e, const struct row *row, enum side sid
         if (side == SENDER)
             usleep(2000);
     }
-    zcrp_free_msg(m);
     return length == LAST_BYTES || has_failed("another length");
 }
 
@@ -315,12 +314,16 @@ static bool live(const struct row *row, enum side side, const struct loopback *s
     int before = descriptors();
     if (ends_open_role(&e, sockets, side == SENDER, &options) != 0)
         return has_failed("open");
+    struct zcrp_msg *m = zcrp_alloc_msg(BYTES); /* later there may be no memory for it */
+    if (m == NULL)
+        return has_failed("message");
     int open = descriptors();
     if (!apply(r->when_open))
         return has_failed("restriction when open");
     tale[side].is_ready = true;
-    if (!move_all(e, row, side))
+    if (!move_all(e, m, row, side))
         return false;
+    zcrp_free_msg(m);
     if (descriptors() - filled > open + 1) /* one is of the peer's process */
         return has_failed("descriptors of a meeting are left");
     (void)zcrp_close(e);
