@@ -351,8 +351,8 @@ TEST(receiver_expire__waits_to_be_heard)
     ck_assert_int_eq(event.outcome, OUTCOME_SILENT);
 }
 
-/* The sender's next control datagram comes; true if it belonged to the pairing. */
-static bool hear_control(const struct burst *plain)
+/* The sender's next control datagram, sealed, as it is on the wire; returns its bytes. */
+static uint32_t seal_control(const struct burst *plain)
 {
     static struct burst burst;
     burst = *plain;
@@ -360,8 +360,15 @@ static bool hear_control(const struct burst *plain)
     burst.iov[1] = (struct iovec){burst.control, TRAILER_BYTES};
     ck_assert(keyring_seal(&keys.sender, &burst, staging));
     memcpy(wire, burst.iov[1].iov_base, burst.bytes);
+    return (uint32_t)burst.bytes;
+}
+
+/* It comes; true if it belonged to the pairing. */
+static bool hear_control(const struct burst *plain)
+{
+    uint32_t size = seal_control(plain);
     receiver_plan(r, &landing, 1, 128);
-    scatter(&landing, wire, (uint32_t)burst.bytes, (uint32_t)burst.bytes);
+    scatter(&landing, wire, size, size);
     return receiver_landed(r, now, &landing).openings > 0;
 }
 
@@ -497,6 +504,89 @@ TEST(receiver_landed__a_handshake_without_mail)
     wire[bytes - 1] = (uint8_t)((wire[bytes - 1] & 0xF0) | DATAGRAM_HANDSHAKE);
     land_but(bytes);
     ck_assert_uint_eq(receiver_counters(r)->drop_type, 1);
+}
+
+/* ---- in packets of AAL5 ---- */
+
+enum { CUTS = 2, PDU_TAIL = 8 };
+
+/* With room for all packets of what comes. */
+static void plan_packets(void)
+{
+    free(landing.spill);
+    landing_init(&landing, malloc(landing_memory(LANDING_OPENINGS)), LANDING_OPENINGS);
+    receiver_plan(r, &landing, LANDING_OPENINGS, 128);
+    ck_assert_uint_eq(landing.openings, LANDING_OPENINGS);
+}
+
+/* A datagram comes as a PDU in packets, cut before these bytes of it (0: in fewer packets). Each
+ * packet lands in the spill of the next opening, and the channel makes one opening of these pieces:
+ * behind the datagram the last one has the end of the PDU. */
+static void add_pdu(const uint8_t *datagram, uint32_t size, const uint32_t cuts[CUTS])
+{
+    uint32_t opening = landing.received++, piece = landing.first[opening], at = 0;
+    for (uint32_t i = 0; at < size; i++, piece++) {
+        uint32_t last = i < CUTS && cuts[i] > 0 ? cuts[i] : size;
+        memcpy(landing.iov[piece].iov_base, datagram + at, last - at);
+        landing.iov[piece].iov_len = last - at;
+        at = last;
+    }
+    landing.iov[piece - 1].iov_len += PDU_TAIL;
+    landing.first[opening + 1] = (uint16_t)piece;
+    landing.bytes[opening] = size;
+    landing.segment[opening] = 0;
+    landing.ecn[opening] = LANDING_ECN_NONE;
+}
+
+/* All of `pdus` PDUs, of `size` bytes each, belonged to the pairing. */
+static void land_packets(uint32_t pdus, uint32_t size)
+{
+    landing.openings = landing.received;
+    landing.is_spoilt = true;
+    struct receiver_arrivals arrivals = receiver_landed(r, now, &landing);
+    ck_assert_uint_eq(arrivals.openings, pdus);
+    ck_assert_uint_eq(arrivals.bytes, pdus * size);
+    receiver_check(r);
+}
+
+/* Packets of one cell and of two cut the first ones so; units of other sizes are cut anywhere, also
+ * within the trailer. */
+static const uint32_t unit_cuts[UNITS][CUTS] = {{48, 96}, {48},      {96},     {SEALED - 1}, {1},
+                                                {79, 81}, {81, 100}, {64, 80}, {80},         {96}};
+
+/* Each unit is opened to its place: one alone with each call, and all with one, as a row. */
+TEST(receiver_landed__sealed_units_in_packets, .rows = 2)
+{
+    uint32_t pdus = _i == 0 ? 1 : UNITS;
+    seal_all();
+    for (uint32_t i = 0; i < UNITS; i++) {
+        if (i % pdus == 0)
+            plan_packets();
+        add_pdu(staging + (size_t)i * SEALED, SEALED, unit_cuts[i]);
+        if ((i + 1) % pdus == 0)
+            land_packets(pdus, SEALED);
+    }
+    expect_whole(UNITS);
+    ck_assert_uint_eq(receiver_counters(r)->forged, 0);
+}
+
+/* Its last 32 bytes begin behind the first 24. */
+TEST(receiver_landed__sealed_control_in_packets)
+{
+    enum { SEALED_CONTROL = TRAILER_BYTES + SEAL_CONTROL_BYTES };
+    static const uint32_t cuts[][CUTS] = {{48}, {24}, {1}, {20, 55}, {23, 25}, {30, 48}};
+    static struct burst burst;
+    const struct challenge_answer answer = {.pairing = keys.sender.pairing, .challenge = 5};
+    for (uint32_t i = 0; i < ROWS(cuts); i++) {
+        burst_set_control(&burst,
+                          challenge_answer_encode(burst.control, sizeof burst.control, &answer));
+        ck_assert_uint_eq(seal_control(&burst), SEALED_CONTROL);
+        plan_packets();
+        add_pdu(wire, SEALED_CONTROL, cuts[i]);
+        land_packets(1, SEALED_CONTROL);
+        ck_assert_uint_eq(keys.receiver.control_in.end, i + 1);
+    }
+    ck_assert_uint_eq(keys.receiver.control_in.forged, 0);
 }
 
 /* ---- through memory ---- */
