@@ -214,6 +214,23 @@ bool recovery_repeat(struct recovery *r, uint64_t *seq, uint32_t *data)
     return is_needed;
 }
 
+uint64_t recovery_first(const struct recovery *r)
+{
+    const struct units_in_transit *t = &r->in_transit;
+    const struct transit_unit *first = units_in_transit_at(t, t->base);
+    uint64_t found = t->base;
+    for (uint64_t seq = t->base; seq < t->next; seq++) {
+        const struct transit_unit *unit = units_in_transit_at(t, seq);
+        bool is_before = unit->message != first->message ? unit->message < first->message
+                                                         : unit->offset < first->offset;
+        if (!unit->is_in_transit || !is_before)
+            continue;
+        first = unit;
+        found = seq;
+    }
+    return found;
+}
+
 /* ---- acknowledgements ---- */
 
 bool recovery_find_sent(struct recovery *r, uint64_t seq, instant *sent)

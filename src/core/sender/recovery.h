@@ -110,6 +110,16 @@ static inline uint64_t recovery_room(const struct recovery *r, const struct frag
     return lesser(room, units_in_transit_room(&r->in_transit));
 }
 
+/* The unit in transit with the first bytes of the oldest message; the next number if there is none.
+ * O(ring). */
+uint64_t recovery_first(const struct recovery *r);
+
+/* Puts the repeats in order: those with the first bytes of the oldest message go next. */
+static inline void recovery_sort(struct recovery *r)
+{
+    units_to_send_sort(&r->to_send);
+}
+
 /* Moves the first `count` units of the head's row into transit. Returns the first one's sequence
  * number; the others follow. `is_cut`: the kernel cuts them out of a larger datagram, */
 uint64_t recovery_put(struct recovery *r, instant now, const struct fragment *head, uint32_t count,

@@ -214,6 +214,18 @@ static void fail_by_time(struct sender *s, instant now, enum sender_due due, enu
         s->phase = SENDER_CLOSED;
 }
 
+/* A receiver that has no room for another gap refuses most of what there is; what it misses first
+ * it takes. So if nothing has come of the last timeout that is one of two, and goes next. */
+static uint32_t repeat_some(struct sender *s, instant now, uint32_t units)
+{
+    if (s->timer.probes == 0 || units < PROBE_UNITS)
+        return sender_repeat_oldest(s, now, units);
+    uint32_t first = sender_repeat_first(s, now);
+    uint32_t oldest = sender_repeat_oldest(s, now, units - 1);
+    recovery_sort(&s->recovery);
+    return first > oldest ? first : oldest;
+}
+
 /* Nothing came back in time. */
 static void probe(struct sender *s, instant now)
 {
@@ -221,7 +233,8 @@ static void probe(struct sender *s, instant now)
     if (!s->session.is_early)
         ecn_path_on_timeout(&s->path.ecn);
     uint32_t units = path_mtu_asks_at_timeouts(&s->path.mtu) ? PROBE_UNITS - 1 : PROBE_UNITS;
-    uint32_t data = sender_repeat_oldest(s, now, units);
+    uint32_t data = repeat_some(s, now, units);
+    s->flow.credit = units;
     sender_follow_path(s, sender_path_on_timeout(&s->path, now, data));
     bool is_lost = sender_timer_on_probe(&s->timer, now);
     if (is_lost || sender_session_is_abandoned(&s->session))

@@ -135,9 +135,9 @@ static bool note_given_up(struct sender *s, instant now, uint64_t seq)
     return u != NULL && u->is_cut && offload_path_on_lost(&s->path.offload, now, u->seq);
 }
 
-uint32_t sender_repeat_oldest(struct sender *s, instant now, uint32_t units)
+/* Those from number `seq` on. */
+static uint32_t repeat_from(struct sender *s, instant now, uint64_t seq, uint32_t units)
 {
-    uint64_t seq = 0;
     uint32_t largest = 0;
     bool has_failed = false;
     uint32_t data;
@@ -150,4 +150,14 @@ uint32_t sender_repeat_oldest(struct sender *s, instant now, uint32_t units)
         leave_offload(s, now);
     s->flow.credit = units;
     return largest;
+}
+
+uint32_t sender_repeat_oldest(struct sender *s, instant now, uint32_t units)
+{
+    return repeat_from(s, now, 0, units);
+}
+
+uint32_t sender_repeat_first(struct sender *s, instant now)
+{
+    return repeat_from(s, now, recovery_first(&s->recovery), 1);
 }

@@ -36,6 +36,9 @@ bool sender_lose(struct sender *s, instant now);
  * largest one's bytes of data. */
 uint32_t sender_repeat_oldest(struct sender *s, instant now, uint32_t units);
 
+/* The same of the one with the first bytes of the oldest message, whenever it was sent. */
+uint32_t sender_repeat_first(struct sender *s, instant now);
+
 /* All that was learnt of the path is forgotten, and everything in transit goes again. */
 void sender_begin_anew(struct sender *s, instant now);
 

@@ -48,6 +48,62 @@ struct fragment units_to_send_pop(struct units_to_send *u)
     return oldest;
 }
 
+/* ---- order ---- */
+
+static struct fragment *repeat_at(const struct units_to_send *u, uint32_t i)
+{
+    return &u->repeat[(u->first + i) & (u->capacity - 1)];
+}
+
+static void drop_ended(struct units_to_send *u)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < u->count; i++) {
+        struct fragment f = *repeat_at(u, i);
+        if (messages_out_find_for(u->messages, f.message, f.is_void) != NULL)
+            *repeat_at(u, kept++) = f;
+    }
+    u->count = kept;
+}
+
+static bool is_before(const struct fragment *a, const struct fragment *b)
+{
+    return a->message != b->message ? a->message < b->message : a->offset < b->offset;
+}
+
+static void swap(struct fragment *a, struct fragment *b)
+{
+    struct fragment other = *a;
+    *a = *b;
+    *b = other;
+}
+
+/* Of the first `count` repeats, a heap with the last of all on top, the one at `i` sinks to its
+ * place. */
+static void sink(struct units_to_send *u, uint32_t i, uint32_t count)
+{
+    for (uint32_t child; (child = 2 * i + 1) < count; i = child) {
+        if (child + 1 < count && is_before(repeat_at(u, child), repeat_at(u, child + 1)))
+            child++;
+        if (!is_before(repeat_at(u, i), repeat_at(u, child)))
+            return;
+        swap(repeat_at(u, i), repeat_at(u, child));
+    }
+}
+
+void units_to_send_sort(struct units_to_send *u)
+{
+    drop_ended(u);
+    for (uint32_t i = u->count / 2; i-- > 0;)
+        sink(u, i, u->count);
+    for (uint32_t count = u->count; count-- > 1;) {
+        swap(repeat_at(u, 0), repeat_at(u, count));
+        sink(u, 0, count);
+    }
+}
+
+/* ---- the head ---- */
+
 /* Notes whether a unit lies in several pieces, and cuts one that lies in too many to a grain that
  * does not. Beside the way of messages in one place, like what else is cold. */
 __attribute__((cold)) static void fit_pieces(struct fragment *head)

@@ -49,6 +49,10 @@ void units_to_send_repeat(struct units_to_send *u, const struct fragment *fragme
  * that does not go on where the part ends. */
 bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragment);
 
+/* Puts the repeats in the order of messages, and of their bytes, and drops those whose message has
+ * ended. O(count log count). */
+void units_to_send_sort(struct units_to_send *u);
+
 /* Takes the oldest repeat out of the queue again; there is one (CHECKed). The caller counts it as
  * arrived in its message, or queues it anew. */
 struct fragment units_to_send_pop(struct units_to_send *u);

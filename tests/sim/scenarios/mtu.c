@@ -72,11 +72,35 @@ static bool is_found(struct world *w, uint32_t parameter)
     return !w->scene.has_failed;
 }
 
+/* Large units are under way, and many are lost, when the interface takes no more than a ninth of
+ * them; and then all is lost for a while. The receiver has room for few gaps, and refuses most of
+ * what is not the beginning of one. */
+static struct setup parts(uint64_t seed, uint32_t parameter)
+{
+    struct setup setup = setup_plain(seed);
+    (void)parameter;
+    setup.out.delay = setup.back.delay = 10 * MILLISECOND;
+    setup.out.jitter = 10 * MILLISECOND;
+    setup.out.loss_permille = 100;
+    setup.size = 140000;
+    setup.limit_at = 42 * MILLISECOND;
+    setup.out.mtus[0] = (struct mtu_from){60 * MILLISECOND, GRAIN};
+    setup.out.mtus[1] = (struct mtu_from){SECOND, JUMBO};
+    setup.limit_bytes = 158;
+    setup.sender.congestion = CONGESTION_NONE;
+    setup.sender.window_bytes = 150000;
+    setup.receiver.messages = 4;
+    setup.receiver.holes = 8;
+    setup.limit = 1000 * SECOND;
+    return setup;
+}
+
 const struct scenario scenarios_of_mtu[] = {
     {"mtu 9000, 1280, 1500", course, is_found, SHRINKS, 2, 0, 0},
     {"mtu 9000, 1280, 1500, busy", course, is_found, SHRINKS_BUSY, 10, 0, 0},
     {"mtu 1500 taken for 9000", course, is_found, HOLE, 10, 0, 0},
     {"mtu below the base", course, is_found, TINY, 10, 0, 0},
     {"mtu as it was, behind an outage", course, is_found, OUTAGE, 10, 0, 0},
+    {"mtu a ninth of it, and few gaps", parts, NULL, 0, 10, 0, 0},
     {.name = NULL},
 };

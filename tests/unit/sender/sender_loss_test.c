@@ -179,6 +179,19 @@ TEST(refused__cuts_what_is_repeated)
     sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
 }
 
+/* The peer may have room for no other gap. */
+TEST(timeout__repeats_the_first_bytes_again)
+{
+    sender_rig_wait();
+    sender_rig_expect("0:0+64A 0:64+64A");
+    sender_rig_wait();
+    ck_assert_uint_ne(sender_rig_hello().nonce, 0); /* is it another receiver? */
+    sender_rig_expect("0:0+64A 0:128+64A");
+    sender_rig_wait();
+    ck_assert_uint_ne(sender_rig_hello().nonce, 0);
+    sender_rig_expect("0:0+64A 0:192+64A");
+}
+
 /* ---- hostile acknowledgements ---- */
 
 TEST(ack__of_what_was_never_sent_is_rejected_whole)
