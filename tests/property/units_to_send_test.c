@@ -170,6 +170,42 @@ static void step_pop(uint64_t *random)
     }
 }
 
+/* Which repeat comes first in its message, and that before the others? */
+static uint32_t lowest(void)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 1; i < m.repeats; i++) {
+        const struct fragment *a = &m.repeat[i], *b = &m.repeat[first];
+        if (a->message < b->message || (a->message == b->message && a->offset < b->offset))
+            first = i;
+    }
+    return first;
+}
+
+/* In order, and those that follow on each other are one. */
+static void step_join(void)
+{
+    struct fragment sorted[REPEATS];
+    uint32_t count = 0;
+    units_to_send_join(&u);
+    while (m.repeats > 0) {
+        uint32_t i = lowest();
+        struct fragment f = m.repeat[i], *last = count > 0 ? &sorted[count - 1] : NULL;
+        remove_at(m.repeat, &m.repeats, i);
+        if (!is_wanted(&f))
+            continue;
+        if (last == NULL || last->message != f.message || last->offset + last->length != f.offset) {
+            sorted[count++] = f;
+            continue;
+        }
+        last->length += f.length;
+        last->is_last = f.is_last;
+    }
+    memcpy(m.repeat, sorted, count * sizeof sorted[0]);
+    m.repeats = count;
+    ck_assert_uint_eq(u.count, count);
+}
+
 /* A message that nothing of is out yet turns void, as the sender does it; or is over. */
 static void step_end(uint64_t *random)
 {
@@ -196,8 +232,10 @@ static void step(uint64_t *random)
         step_take(random);
     else if (kind < 90)
         step_settle(random);
-    else if (kind < 95)
+    else if (kind < 94)
         step_pop(random);
+    else if (kind < 96)
+        step_join();
     else
         step_end(random);
     compare();

@@ -110,6 +110,14 @@ static inline uint64_t recovery_room(const struct recovery *r, const struct frag
     return lesser(room, units_in_transit_room(&r->in_transit));
 }
 
+/* Is the head a part of a repeat, and no place left for another? Then it leaves alone at best. If
+ * something is in transit it waits, and if all of that was lost nothing else says so. */
+static inline bool recovery_is_full(const struct recovery *r, const struct fragment *head)
+{
+    uint64_t used = (uint64_t)r->to_send.count + r->in_transit.units;
+    return used >= r->in_transit.capacity && units_to_send_is_part(&r->to_send, head);
+}
+
 /* The unit in transit with the first bytes of the oldest message; the next number if there is none.
  * O(ring). */
 uint64_t recovery_first(const struct recovery *r);
@@ -118,6 +126,12 @@ uint64_t recovery_first(const struct recovery *r);
 static inline void recovery_sort(struct recovery *r)
 {
     units_to_send_sort(&r->to_send);
+}
+
+/* The same, and joins those that follow on each other, which makes places. */
+static inline void recovery_join(struct recovery *r)
+{
+    units_to_send_join(&r->to_send);
 }
 
 /* Moves the first `count` units of the head's row into transit. Returns the first one's sequence

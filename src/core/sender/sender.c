@@ -8,6 +8,8 @@
 /* What tables hold to begin with: enough for a connection that carries a message now and then. */
 enum { FEW_MESSAGES = 8, FEW_POSTED = 16, FEW_NOTES = 16, FEW_LEFT_OUT = 16 };
 
+enum { DOUBLINGS = 16 }; /* of what a timeout gives up, at most */
+
 static void start_flow(struct sender *s, const struct sender_config *config, struct table notes,
                        instant now)
 {
@@ -214,6 +216,27 @@ static void fail_by_time(struct sender *s, instant now, enum sender_due due, enu
         s->phase = SENDER_CLOSED;
 }
 
+static bool is_full(struct sender *s)
+{
+    struct fragment head;
+    return sender_head(s, &head) && recovery_is_full(&s->recovery, &head);
+}
+
+/* Units were made smaller, and their parts may have filled the table of repeats. Then those that
+ * follow on each other are joined. Where that does not help, only what is in transit makes places,
+ * and each timeout gives up twice as much of it. */
+static void make_places(struct sender *s, instant now)
+{
+    uint32_t units = (uint32_t)PROBE_UNITS << lesser(s->timer.probes, DOUBLINGS);
+    if (!is_full(s))
+        return;
+    recovery_join(&s->recovery);
+    if (!is_full(s))
+        return;
+    (void)sender_repeat_oldest(s, now, units - PROBE_UNITS);
+    recovery_join(&s->recovery);
+}
+
 /* A receiver that has no room for another gap refuses most of what there is; what it misses first
  * it takes. So if nothing has come of the last timeout that is one of two, and goes next. */
 static uint32_t repeat_some(struct sender *s, instant now, uint32_t units)
@@ -234,6 +257,7 @@ static void probe(struct sender *s, instant now)
         ecn_path_on_timeout(&s->path.ecn);
     uint32_t units = path_mtu_asks_at_timeouts(&s->path.mtu) ? PROBE_UNITS - 1 : PROBE_UNITS;
     uint32_t data = repeat_some(s, now, units);
+    make_places(s, now);
     s->flow.credit = units;
     sender_follow_path(s, sender_path_on_timeout(&s->path, now, data));
     bool is_lost = sender_timer_on_probe(&s->timer, now);

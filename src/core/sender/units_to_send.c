@@ -25,13 +25,18 @@ void units_to_send_repeat(struct units_to_send *u, const struct fragment *fragme
     u->repeat[(u->first + u->count++) & (u->capacity - 1)] = *fragment;
 }
 
+/* Do the two make one repeat, the first before the second? */
+static bool is_one(const struct fragment *first, const struct fragment *second)
+{
+    return first->message == second->message && first->is_void == second->is_void &&
+           first->offset + first->length == second->offset &&
+           first->length + second->length <= UNIT_DATA_MAX;
+}
+
 bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragment)
 {
     struct fragment *oldest = oldest_repeat(u);
-    if (u->count == 0 || oldest->message != fragment->message ||
-        oldest->is_void != fragment->is_void ||
-        oldest->offset != fragment->offset + fragment->length ||
-        fragment->length + oldest->length > UNIT_DATA_MAX)
+    if (u->count == 0 || !is_one(fragment, oldest))
         return false;
     oldest->offset = fragment->offset;
     oldest->length += fragment->length;
@@ -100,6 +105,28 @@ void units_to_send_sort(struct units_to_send *u)
         swap(repeat_at(u, 0), repeat_at(u, count));
         sink(u, 0, count);
     }
+}
+
+/* The first one's predecessor becomes that of both. Where that one has brought all of it, it has
+ * brought both. */
+static void join(struct units_to_send *u, struct fragment *first, const struct fragment *second)
+{
+    first->length += second->length;
+    first->is_last = second->is_last;
+    messages_out_find(u->messages, first->message)->units_out--;
+}
+
+void units_to_send_join(struct units_to_send *u)
+{
+    uint32_t kept = 0;
+    units_to_send_sort(u);
+    for (uint32_t i = 1; i < u->count; i++) {
+        if (is_one(repeat_at(u, kept), repeat_at(u, i)))
+            join(u, repeat_at(u, kept), repeat_at(u, i));
+        else
+            *repeat_at(u, ++kept) = *repeat_at(u, i);
+    }
+    u->count = (uint32_t)lesser(u->count, kept + 1);
 }
 
 /* ---- the head ---- */

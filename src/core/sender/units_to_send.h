@@ -53,6 +53,9 @@ bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragme
  * ended. O(count log count). */
 void units_to_send_sort(struct units_to_send *u);
 
+/* The same, and joins those that follow on each other. */
+void units_to_send_join(struct units_to_send *u);
+
 /* Takes the oldest repeat out of the queue again; there is one (CHECKed). The caller counts it as
  * arrived in its message, or queues it anew. */
 struct fragment units_to_send_pop(struct units_to_send *u);

@@ -179,6 +179,55 @@ TEST(refused__cuts_what_is_repeated)
     sender_rig_expect_event(OUTCOME_OK, 8 * RIG_DATA);
 }
 
+/* ---- parts of what was sent when units were larger ---- */
+
+/* `count` messages of this size are in transit, and fill it. */
+static void fill_transit(uint32_t units, uint32_t count, uint64_t size)
+{
+    struct sender_config config = sender_rig_config();
+    config.transit_units = units;
+    config.burst_units = units;
+    sender_rig_fini();
+    sender_rig_init(&config);
+    for (uint32_t i = 0; i < count; i++)
+        sender_rig_submit(size);
+    sender_rig_pair(count, size);
+    ck_assert(sender_take(rig.s, rig.now, &rig.burst));
+    ck_assert_uint_eq(rig.burst.datagrams, units);
+    sender_sent(rig.s, rig.now, &rig.burst, units);
+}
+
+/* Nothing comes back, and what waits to be repeated is larger than a unit by now. */
+TEST(parts__of_what_is_joined_have_places)
+{
+    fill_transit(4, 1, 4 * RIG_DATA);
+    sender_rig_refuse();
+    sender_rig_wait();
+    sender_rig_expect("0:0+32A");
+    sender_rig_expect_nothing();
+    sender_rig_ack("4 5");
+    sender_rig_expect("0:32+32A");
+}
+
+/* Where nothing can be joined, all in transit is given up, and soon. */
+TEST(parts__of_many_messages_do_not_wait_long)
+{
+    uint32_t timeouts = 0;
+    fill_transit(16, 16, RIG_DATA);
+    sender_rig_refuse();
+    do {
+        sender_rig_wait();
+        while (sender_take(rig.s, rig.now, &rig.burst) && rig.burst.is_control)
+            sender_sent(rig.s, rig.now, &rig.burst, 1);
+        timeouts++;
+    } while (rig.burst.datagrams == 0);
+    ck_assert_uint_eq(timeouts, 4); /* which give up 2, 4, 8 and the rest */
+    ck_assert_uint_eq(rig.burst.datagrams, 1);
+    ck_assert_uint_eq(sender_rig_trailer(0).message, 0);
+    ck_assert_uint_eq(sender_rig_trailer(0).length, RIG_DATA / 2);
+    sender_sent(rig.s, rig.now, &rig.burst, 1);
+}
+
 /* The peer may have room for no other gap. */
 TEST(timeout__repeats_the_first_bytes_again)
 {

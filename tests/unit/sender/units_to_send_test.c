@@ -199,6 +199,43 @@ TEST(units_to_send_rejoin__only_what_goes_on)
     ck_assert_uint_eq(u.count, 1);
 }
 
+/* A message of five units of which the fourth has arrived, one of one, and one that is over; the
+ * ring has turned by `_i`. */
+TEST(units_to_send_join__what_follows, .rows = REPEATS)
+{
+    struct fragment head;
+    const struct message_out *first = add(5 * MAX);
+    struct message_out *second = add(MAX);
+    for (int i = 0; i < 6; i++) {
+        ck_assert(units_to_send_head(&u, MAX, &head));
+        units_to_send_take(&u, &head, 1);
+    }
+    for (int i = 0; i < _i; i++) {
+        repeat(0, 0, MAX, false);
+        (void)units_to_send_pop(&u);
+    }
+    messages_out_on_arrived(&messages, 0, false, 1);
+    repeat(0, 4 * MAX, MAX, true);
+    repeat(0, 2 * MAX, MAX, false);
+    repeat(0, 0, MAX, false);
+    repeat(0, MAX, MAX, false);
+    units_to_send_join(&u);
+    ck_assert_uint_eq(u.count, 2);
+    ck_assert_uint_eq(first->units_out, 2);
+    repeat(1, 0, MAX, true);
+    messages_out_end(&messages, second, OUTCOME_SILENT);
+    units_to_send_join(&u);
+    ck_assert_uint_eq(u.count, 2);
+    ck_assert(units_to_send_head(&u, 5 * MAX, &head));
+    ck_assert_uint_eq(head.offset, 0);
+    ck_assert_uint_eq(head.length, 3 * MAX);
+    ck_assert(!head.is_last);
+    units_to_send_take(&u, &head, 1);
+    expect_unit(0, 4 * MAX, MAX, true);
+    units_to_send_join(&u); /* nothing */
+    expect_nothing();
+}
+
 TEST(units_to_send_repeat__without_room, .signal = SIGABRT)
 {
     add(64);
