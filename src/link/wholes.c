@@ -182,7 +182,7 @@ __attribute__((flatten)) bool wholes_land(struct zcrp_entity *e)
 
 /* ---- the way ---- */
 
-/* Whoever watches that the peer reads has been told already, and nobody sends. */
+/* The thread that watches the peer's reading has been told, and no other thread sends. */
 static bool sends_straight(const struct zcrp_entity *e)
 {
     const struct transport *t = e->transport;

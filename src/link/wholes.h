@@ -8,8 +8,8 @@
  *
  * Whether all is usual as far as the half goes is found out once, as a section ends that may have
  * changed it (wholes_tend), and not for each message: `is_straight` says so, and counts while
- * neither half of the link is touched. What each message, and the next two functions, may change is
- * not part of it.
+ * neither half of the link is touched. It leaves out what each message, wholes_submit and
+ * wholes_post may change: these look at that themselves.
  *
  * Locked, all of these. */
 #ifndef ZCRP_LINK_WHOLES_H

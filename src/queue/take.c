@@ -68,8 +68,9 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* What is submitted now gathers: the taker comes back. One that polls need not. Locked, (k), as all
- * of these where nothing else is said. */
+/* What is submitted now gathers until the taker is back. A program that polls need not come back,
+ * so nothing gathers for it. Under the completions' mutex, (k), as the next ones, unless they say
+ * otherwise. */
 static void begin_gathering(struct taking *t, struct zcrp_entity *e)
 {
     if (e->machine.role != MACHINE_SENDER || atomic_load(&t->queue->is_on))

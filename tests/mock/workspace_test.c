@@ -53,7 +53,7 @@ TEST(wait__no_memory)
     assert_int_equal(zcrp_wait_for(in, limit), ZCRP_OK);
 }
 
-/* Whoever asks again and again receives in its own thread, if it can. */
+/* A program that probes often receives in its own thread, if that has a workspace. */
 TEST(probe__no_memory)
 {
     while (!zcrp_probe(in))

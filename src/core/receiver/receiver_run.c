@@ -12,7 +12,7 @@ static bool continues(const struct landing_run *run, const struct message_in *me
            message->pieces == NULL && data == message->buffer;
 }
 
-/* The messages that continue the run end, so many of them. */
+/* Ends the next `count` messages of the run. */
 static void end_messages(struct receiver *r, struct landing_run *run, uint32_t count)
 {
     messages_in_end_row(&r->messages, run->number, count, run->length);

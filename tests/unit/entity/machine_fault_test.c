@@ -54,7 +54,7 @@ static void plan_burst(struct iovec one, struct iovec other)
 }
 
 /* The memory is there when somebody looks: only if that happens again and again do messages fail,
- * those of the burst. What the kernel has read begins the row anew. */
+ * those of the burst. A burst that the kernel could read starts the count again. */
 TEST(machine_on_burst_fault__no_culprit)
 {
     const struct burst control = {.datagrams = 1, .is_control = true};

@@ -1,4 +1,4 @@
-/* What a machine's configuration makes of options and of the channel, and what it counts. */
+/* How options and the channel become a machine's configuration; and its counters. */
 #include "core/receiver/receiver_state.h"
 #include "core/sender/sender_state.h"
 #include "handshake/tls_handshake.h"

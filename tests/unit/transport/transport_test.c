@@ -1,4 +1,4 @@
-/* What leaves an end that has keys, where it cannot be sealed. */
+/* An end with keys that cannot seal a datagram sends nothing. */
 #include "transport/transport.h"
 
 #include "../../support/suite.h"
