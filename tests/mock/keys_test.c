@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* ---- what fails ---- */
 
@@ -107,17 +108,6 @@ static const char own_key[] = "-----BEGIN PRIVATE KEY-----\n"
                               "MC4CAQAwBQYDK2VwBCIEIOx8w9tcvJUr3fb9DaCqYqlR6TTPjj7j3naBO9PYM4sL\n"
                               "-----END PRIVATE KEY-----\n";
 
-static const char own_certificate[] =
-    "-----BEGIN CERTIFICATE-----\n"
-    "MIIBOjCB7aADAgECAhQiLgEND1U19ET02fMZ2ci6HbfP7jAFBgMrZXAwDDEKMAgG\n"
-    "A1UEAwwBYTAeFw0yNjExMjcxNzExNThaFw0yNjExMjgxNzExNThaMAwxCjAIBgNV\n"
-    "BAMMAWEwKjAFBgMrZXADIQCj7ESKYl3nSQ4RI2ijZRZuhZeTfUKt/Yr6kq/MxGDE\n"
-    "k6NhMF8wHQYDVR0OBBYEFGgAs9ZSwaAeYYS2q3p46Eq3wglDMB8GA1UdIwQYMBaA\n"
-    "FGgAs9ZSwaAeYYS2q3p46Eq3wglDMA8GA1UdEwEB/wQFMAMBAf8wDAYDVR0RBAUw\n"
-    "A4IBYTAFBgMrZXADQQB1DUnnBBvhhZlM6Uevvvb5INwf6xY7rnZ/N9p22sHsAFgE\n"
-    "R8DULiy6BD4T7llDdfpVLAYDQ2VeU9oKPOcbrsIL\n"
-    "-----END CERTIFICATE-----\n";
-
 static char folder[] = "/tmp/zcrp-keys-XXXXXX";
 enum { ROOM = sizeof(folder) + 16 };
 static char key_path[ROOM], certificate_path[ROOM], shared_path[ROOM];
@@ -132,12 +122,41 @@ static void write_file(char path[ROOM], const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
+/* A certificate of the own key, that has signed itself. It is made here, so no day comes on which
+ * it has ended. */
+static void write_certificate(void)
+{
+    static const unsigned char serial = 1;
+    const gnutls_datum_t pem = {(unsigned char *)own_key, sizeof(own_key) - 1};
+    gnutls_x509_privkey_t key;
+    gnutls_x509_crt_t crt;
+    gnutls_datum_t text;
+
+    assert_int_equal(gnutls_x509_privkey_init(&key), 0);
+    assert_int_equal(gnutls_x509_privkey_import(key, &pem, GNUTLS_X509_FMT_PEM), 0);
+    assert_int_equal(gnutls_x509_crt_init(&crt), 0);
+    assert_int_equal(gnutls_x509_crt_set_version(crt, 3), 0);
+    assert_int_equal(gnutls_x509_crt_set_serial(crt, &serial, 1), 0);
+    assert_int_equal(gnutls_x509_crt_set_activation_time(crt, time(NULL) - 86400), 0);
+    assert_int_equal(gnutls_x509_crt_set_expiration_time(crt, time(NULL) + 86400), 0);
+    assert_int_equal(gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, "a", 1), 0);
+    assert_int_equal(gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, "a", 1, 0), 0);
+    assert_int_equal(gnutls_x509_crt_set_basic_constraints(crt, 1, -1), 0);
+    assert_int_equal(gnutls_x509_crt_set_key(crt, key), 0);
+    assert_int_equal(gnutls_x509_crt_sign2(crt, crt, key, GNUTLS_DIG_UNKNOWN, 0), 0);
+    assert_int_equal(gnutls_x509_crt_export2(crt, GNUTLS_X509_FMT_PEM, &text), 0);
+    write_file(certificate_path, "certificate", (const char *)text.data);
+    gnutls_free(text.data);
+    gnutls_x509_crt_deinit(crt);
+    gnutls_x509_privkey_deinit(key);
+}
+
 static void setup(void)
 {
     strcpy(folder + strlen(folder) - 6, "XXXXXX");
     assert_non_null(mkdtemp(folder));
     write_file(key_path, "key", own_key);
-    write_file(certificate_path, "certificate", own_certificate);
+    write_certificate();
     write_file(shared_path, "shared",
                "alice:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n");
 }
