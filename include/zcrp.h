@@ -313,7 +313,9 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_pin(struct zcrp_keys *keys, const char *
  * have certified). Both sides show one. The name has to be one of the alternative names, none of
  * which may have 256 bytes or more in front of it; the common name does not count. If a certificate
  * says what it is for (extended key usage), the listener's has to say server authentication, and
- * the caller's client authentication. Keys are of the kinds of zcrp_keys_raw. */
+ * the caller's client authentication. Keys are of the kinds of zcrp_keys_raw. The certificates of
+ * certificate_file may have 11,000 bytes together, in DER: more do not fit a handshake, and are
+ * ZCRP_ERROR_ARGUMENT. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_certificate(struct zcrp_keys **keys,
                                                     const char *certificate_file,
                                                     const char *key_file,

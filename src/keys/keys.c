@@ -1,4 +1,5 @@
 /* The user's keys: pre-shared ones, raw public ones, and certificates. */
+#include "core/keys/handshake.h"
 #include "identity.h"
 #include "key_file.h"
 #include "platform/reason.h"
@@ -343,24 +344,42 @@ int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint)
 
 /* ---- certificates ---- */
 
-/* Would a peer take the keys of the own certificate and of those above it? If not, an error of
- * GnuTLS. */
-static int check_own(gnutls_certificate_credentials_t own)
+/* What a handshake carries beside the chain: extensions, a signature of RSA with 4,096 bits, and
+ * for each certificate a few bytes more. */
+enum { CHAIN_BYTES_MOST = 11000 };
+_Static_assert(CHAIN_BYTES_MOST + 1024 <= HANDSHAKE_ROOM, "both fit a handshake");
+
+/* Would a peer take this key, of the own chain? If not, an error of GnuTLS. Adds the certificate's
+ * bytes. */
+static int check_certificate(gnutls_x509_crt_t certificate, size_t *bytes)
+{
+    gnutls_pubkey_t key = NULL;
+    size_t size = 0; /* so GnuTLS only says how many there are */
+    int code = gnutls_pubkey_init(&key);
+
+    if (code >= 0)
+        code = gnutls_pubkey_import_x509(key, certificate, 0);
+    if (code >= 0 && !identity_has_bounds(key))
+        code = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
+    if (key != NULL)
+        gnutls_pubkey_deinit(key);
+    if (code >= 0)
+        code = gnutls_x509_crt_export(certificate, GNUTLS_X509_FMT_DER, NULL, &size);
+    *bytes += size;
+    return code == GNUTLS_E_SHORT_MEMORY_BUFFER ? 0 : code;
+}
+
+/* The same of the own certificate and of those above it. */
+static int check_own(gnutls_certificate_credentials_t own, size_t *bytes)
 {
     gnutls_x509_crt_t *chain = NULL;
     unsigned int count = 0;
     int code = gnutls_certificate_get_x509_crt(own, 0, &chain, &count);
 
+    *bytes = 0;
     for (unsigned int i = 0; i < count; i++) {
-        gnutls_pubkey_t key = NULL;
         if (code >= 0)
-            code = gnutls_pubkey_init(&key);
-        if (code >= 0)
-            code = gnutls_pubkey_import_x509(key, chain[i], 0);
-        if (code >= 0 && !identity_has_bounds(key))
-            code = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
-        if (key != NULL)
-            gnutls_pubkey_deinit(key);
+            code = check_certificate(chain[i], bytes);
         gnutls_x509_crt_deinit(chain[i]);
     }
     gnutls_free(chain);
@@ -391,8 +410,13 @@ static int take_papers(struct zcrp_keys *made, const struct key_file files[PAPER
         return reason_say(ZCRP_ERROR_ARGUMENT, "%s: there is no certificate in it",
                           quote(&first, paths[AUTHORITIES]));
     error = gnutls_certificate_set_x509_key_mem(made->own, &certificate, &key, GNUTLS_X509_FMT_PEM);
+    size_t bytes = 0;
     if (error >= 0)
-        error = check_own(made->own);
+        error = check_own(made->own, &bytes);
+    if (error >= 0 && bytes > CHAIN_BYTES_MOST)
+        return reason_say(ZCRP_ERROR_ARGUMENT,
+                          "%s: the chain has %zu bytes in DER; a handshake has room for %d",
+                          quote(&first, paths[CERTIFICATE]), bytes, CHAIN_BYTES_MOST);
     if (error >= 0)
         return ZCRP_OK;
     (void)snprintf(both, sizeof(both), "%s with the key %s", /* which one, is not known */

@@ -204,8 +204,11 @@ static int set_shared(struct tls *t, bool is_server)
 
 static int set_own(struct tls *t, bool is_server)
 {
-    if (is_server)
+    if (is_server) {
         gnutls_certificate_server_set_request(t->session, GNUTLS_CERT_REQUIRE);
+        /* No names of authorities: a system's would not fit, and the caller has one chain only. */
+        gnutls_certificate_send_x509_rdn_sequence(t->session, 1);
+    }
     return gnutls_credentials_set(t->session, GNUTLS_CRD_CERTIFICATE, t->keys->own);
 }
 

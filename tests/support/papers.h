@@ -33,6 +33,7 @@ struct claim {
     bool has_mail;        /* an alternative name, but none of a host's */
     bool has_address;     /* an alternative name: 192.0.2.1 */
     bool has_long_name;   /* too long for GnuTLS's look, and behind it another host's */
+    uint32_t more_bytes;  /* of an address (URI) behind the name; 0: there is none */
     gnutls_pk_algorithm_t kind;
     unsigned int bits;
 };
@@ -74,6 +75,14 @@ static inline void write_name(gnutls_x509_crt_t crt, const char *name, const str
         gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_URI, uri, sizeof uri, 0);
         gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, "o.example", 9,
                                              GNUTLS_FSAN_APPEND);
+    }
+    if (claim->more_bytes > 0) {
+        char *uri = malloc(claim->more_bytes);
+        ck_assert_ptr_nonnull(uri);
+        memset(uri, 'a', claim->more_bytes);
+        gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_URI, uri, claim->more_bytes,
+                                             GNUTLS_FSAN_APPEND);
+        free(uri);
     }
     if (claim->purpose != NULL)
         gnutls_x509_crt_set_key_purpose_oid(crt, claim->purpose, 0);

@@ -466,6 +466,104 @@ TEST(tls__kinds_of_certificates, .rows = ROWS(key_kinds))
     burn(&theirs);
 }
 
+/* ---- chains of any length ---- */
+
+/* Both sides have such a certificate, and trust those; the code for it. */
+static int certify_both(const struct papers *p, const char *authorities)
+{
+    int code =
+        zcrp_keys_certificate(&client.keys, p->certificate, p->key, authorities, "a.example");
+
+    if (code == ZCRP_OK)
+        code =
+            zcrp_keys_certificate(&server.keys, p->certificate, p->key, authorities, "a.example");
+    return code;
+}
+
+static size_t der_bytes(const struct papers *p)
+{
+    gnutls_datum_t pem, der;
+    gnutls_x509_crt_t crt;
+
+    ck_assert_int_eq(gnutls_load_file(p->certificate, &pem), 0);
+    ck_assert_int_eq(gnutls_x509_crt_init(&crt), 0);
+    ck_assert_int_eq(gnutls_x509_crt_import(crt, &pem, GNUTLS_X509_FMT_PEM), 0);
+    ck_assert_int_eq(gnutls_x509_crt_export2(crt, GNUTLS_X509_FMT_DER, &der), 0);
+    size_t bytes = der.size;
+    gnutls_x509_crt_deinit(crt);
+    gnutls_free(der.data);
+    gnutls_free(pem.data);
+    return bytes;
+}
+
+/* The largest chain that is taken fits a handshake, also if the largest signature came behind it. A
+ * byte more is refused at once, because no handshake could carry it. */
+TEST(tls__largest_chain, .rows = 2)
+{
+    enum { LARGEST = 11000, OWN_SIGNATURE = 64, LARGEST_SIGNATURE = 512 };
+    struct claim claim = {.kind = GNUTLS_PK_EDDSA_ED25519, .more_bytes = 5000};
+    struct papers p = make_papers("a.example", &claim);
+
+    claim.more_bytes += LARGEST + (uint32_t)_i - (uint32_t)der_bytes(&p);
+    burn(&p);
+    p = make_papers("a.example", &claim);
+    ck_assert_uint_eq(der_bytes(&p), (size_t)(LARGEST + _i));
+    int code = certify_both(&p, p.certificate);
+    burn(&p);
+    if (_i == 1) {
+        ck_assert_int_eq(code, ZCRP_ERROR_ARGUMENT);
+        ck_assert_ptr_null(client.keys);
+        ck_assert_ptr_nonnull(strstr(zcrp_explain(ZCRP_ERROR_ARGUMENT), "11001 bytes"));
+        return;
+    }
+    ck_assert_int_eq(code, ZCRP_OK);
+    given = (struct tls_credit){.count = 7, .size = 1ULL << 33};
+    shake(5);
+    ck_assert_int_eq(client.verdict, TLS_DONE);
+    ck_assert_int_eq(server.verdict, TLS_DONE);
+    ck_assert_uint_le(server.h.out[HANDSHAKE_LEVEL_SECOND].written,
+                      HANDSHAKE_ROOM - (LARGEST_SIGNATURE - OWN_SIGNATURE));
+    end();
+}
+
+/* Adds a file's certificate to another file. */
+static void add_paper(const char *to, const struct papers *p)
+{
+    gnutls_datum_t pem;
+    FILE *file = fopen(to, "a");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(gnutls_load_file(p->certificate, &pem), 0);
+    ck_assert_uint_eq(fwrite(pem.data, 1, pem.size, file), pem.size);
+    ck_assert_int_eq(fclose(file), 0);
+    gnutls_free(pem.data);
+}
+
+/* Whoever trusts many authorities, as a system does, has as much room for its own chain. */
+TEST(tls__many_authorities)
+{
+    enum { AUTHORITIES = 250 };
+    const struct claim other = {.kind = GNUTLS_PK_EDDSA_ED25519, .has_common_name = true};
+    struct papers own = make_papers("a.example", &plain_claim);
+    char name[61], authorities[32];
+
+    write_paper(authorities, &(gnutls_datum_t){NULL, 0});
+    for (int i = 0; i < AUTHORITIES; i++) {
+        snprintf(name, sizeof(name), "an authority whose name is not a short one %d", 1000000 + i);
+        struct papers p = make_papers(name, &other);
+        add_paper(authorities, &p);
+        burn(&p);
+    }
+    add_paper(authorities, &own);
+    ck_assert_int_eq(certify_both(&own, authorities), ZCRP_OK);
+    shake(5);
+    ck_assert_int_eq(client.verdict, TLS_DONE);
+    ck_assert_int_eq(server.verdict, TLS_DONE);
+    end();
+    unlink(authorities);
+    burn(&own);
+}
+
 /* ---- what a stranger costs ---- */
 
 static uint8_t first_bytes[HANDSHAKE_BYTES];
