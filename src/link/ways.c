@@ -173,6 +173,7 @@ void ways_tend(struct zcrp_entity *e, bool may_meet, struct ways_errand *errand)
     const struct transport_facts facts = {
         .pairing = pairing_of(e),
         .is_idle = is_sender(e) && sender_gauges(e->machine.sender).in_transit == 0,
+        .is_early = !is_sender(e) && keyed_is_news(e), /* of a caller that waits for room */
         .may_meet = may_meet,
     };
     uint32_t changes = transport_tend(t, &facts, &errand->transport);

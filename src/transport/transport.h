@@ -117,6 +117,7 @@ bool transport_holds_back(const struct transport *t);
 struct transport_facts {
     struct pairing pairing; /* of the session; no session: there is none yet */
     bool is_idle;           /* a sender has nothing in transit */
+    bool is_early;          /* a receiver's peer cannot meet it yet, however long that lasts */
     bool may_meet;          /* this thread may, once the mutex is free */
 };
 
@@ -136,6 +137,7 @@ bool transport_must_meet(const struct transport *t, struct pairing pairing);
 struct transport_errand {
     struct shm *gone;       /* for transport_free; NULL: none */
     bool meets;             /* for transport_meet; if not, the rest is not set: */
+    bool is_early;          /* as in the facts */
     struct pairing pairing; /* of the session to meet in; no session: one looks how it goes on */
     uint8_t secret[32];     /* of the session; where there are keys */
 };

@@ -99,6 +99,7 @@ struct transport_met transport_meet(struct transport *t, struct transport_errand
     };
 
     if (errand->pairing.session == 0) {
+        shm_put_off(t->shm, errand->is_early);
         if (shm_look(t->shm) == SHM_HERE) /* it stays while this thread looks */
             met.peer_file = shm_open_peer(t->shm);
         if (shm_must_wake(t->shm))
@@ -106,6 +107,8 @@ struct transport_met transport_meet(struct transport *t, struct transport_errand
         return met;
     }
     met.why = (uint32_t)shm_meet(&met.made, t->is_sender, units, &terms);
+    if (met.made != NULL)
+        shm_put_off(met.made, errand->is_early);
     if (t->is_sender && met.why == SHM_FINE)
         channel_wake_peer(t->out); /* somebody has connected */
     sodium_memzero(errand->secret, sizeof(errand->secret));
@@ -186,6 +189,7 @@ uint32_t transport_tend(struct transport *t, const struct transport_facts *facts
         t->meeting.is_watched = false;
         t->ended_at = NEVER;
     }
+    errand->is_early = facts->is_early;
     if (facts->may_meet && transport_must_meet(t, facts->pairing)) {
         begin_meeting(t, facts->pairing, errand);
         return 0;

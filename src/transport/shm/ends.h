@@ -27,6 +27,7 @@ struct shm_meeting {
     bool has_secret;            /* the session has keys, */
     uint8_t secret[SHM_SECRET]; /* and this */
     bool has_spoken;            /* since the other end was woken last */
+    bool is_put_off;            /* of a receiver: see shm_put_off */
 };
 
 /* How a sender uses the staging buffer: small units are copied together there, a burst behind the

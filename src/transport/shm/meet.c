@@ -324,7 +324,7 @@ static void look_for_sender(struct shm *n)
 {
     const struct shm_meeting *m = n->meeting;
     instant now = clock_now();
-    bool is_late = now - m->began > OPEN_FOR;
+    bool is_late = !m->is_put_off && now - m->began > OPEN_FOR;
 
     if (!take_look(n, now))
         return;
@@ -475,6 +475,15 @@ enum shm_state shm_look(struct shm *n)
     return shm_state(n);
 }
 
+void shm_put_off(struct shm *n, bool is_early)
+{
+    struct shm_meeting *m = n->meeting;
+
+    if (m->is_put_off && !is_early)
+        m->began = clock_now();
+    m->is_put_off = is_early;
+}
+
 bool shm_must_wake(struct shm *n)
 {
     bool has_spoken = n->meeting->has_spoken;
@@ -501,6 +510,8 @@ instant shm_look_at(const struct shm *n)
     if (is_sender && has_page && atomic_load(&n->page->consent) != CONSENT_NONE)
         return m->looked;
     duration pause = (m->looked - m->began) / LOOK_PART;
-    bool is_soon = m->has_secret && !has_page && (is_sender || m->caller >= 0);
+    bool is_soon = m->has_secret && !has_page && (is_sender || (m->caller >= 0 && !m->is_put_off));
+    if (m->is_put_off && pause > OPEN_FOR / LOOK_PART)
+        pause = OPEN_FOR / LOOK_PART;
     return m->looked + (pause > LOOK_AGAIN && !is_soon ? pause : LOOK_AGAIN);
 }

@@ -100,6 +100,11 @@ enum shm_state shm_state(struct shm *n);
  * one thread at a time. How it stands then. */
 enum shm_state shm_look(struct shm *n);
 
+/* A receiver's peer cannot come yet (`is_early`), or can from now on: then the time begins in which
+ * this end is there for it. Before that, it looks eight times a second at least. By the thread that
+ * is about to look. */
+void shm_put_off(struct shm *n, bool is_early);
+
 /* Has a look said something that the peer waits for? Then it is to be woken; this forgets it. By
  * the thread that looked. */
 bool shm_must_wake(struct shm *n);

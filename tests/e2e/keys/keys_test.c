@@ -322,6 +322,42 @@ static void await_no_room(const struct pair *p)
     } while (stats.dropped == 0);
 }
 
+/* What a caller has received by memory. */
+static uint64_t by_memory(struct zcrp_connection *c)
+{
+    return ends_stats(zcrp_connection_receiver(c)).bytes_copied_once;
+}
+
+/* On one host a caller may wait for room for longer than two ends look for each other in memory.
+ * They meet there when it is in, whether messages may go nowhere else or not. */
+TEST(keys__room_comes_late_and_memory_with_it, .needs = has_keys, .rows = 2)
+{
+    enum { MANY = 40 };
+    const enum zcrp_channel channel = _i == 0 ? ZCRP_CHANNEL_MEMORY : ZCRP_CHANNEL_AUTO;
+    const struct zcrp_options full = {.connections = 1, .channel = channel},
+                              patient = {.connect_ns = 60 * ENDS_SECOND, .channel = channel};
+    struct pair p, other;
+
+    ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
+    meet(&p, full);
+    other = p;
+    ck_assert_int_eq(call(&other, patient, shared("alice", key), 0), ZCRP_OK);
+    await_no_room(&other);
+    ck_assert_int_eq(zcrp_connection_wait(other.there, 3 * ENDS_SECOND), ZCRP_ERROR_TIMEOUT);
+    (void)zcrp_connection_close(p.there);
+    (void)zcrp_connection_close(p.here);
+    ck_assert_int_eq(zcrp_connection_wait(other.there, -1), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &other.here, 5 * ENDS_SECOND), ZCRP_OK);
+    for (unsigned i = 0; i < MANY && (by_memory(other.there) == 0 || by_memory(other.here) == 0);
+         i++) {
+        pass(other.here, other.there, MESSAGE, i);
+        pass(other.there, other.here, MESSAGE, i);
+    }
+    ck_assert_uint_gt(by_memory(other.there), 0);
+    ck_assert_uint_gt(by_memory(other.here), 0);
+    part(&other);
+}
+
 /* All of the listener's goes, and another one listens at its port. */
 static void listen_anew(struct pair *p, struct zcrp_options options)
 {

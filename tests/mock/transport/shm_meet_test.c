@@ -471,6 +471,24 @@ TEST(shm_look__interrupted)
     assert_int_equal(shm_look(n.receiver), SHM_HERE);
 }
 
+/* A peer that cannot come yet may take any time; then it finds this end as if that had just begun.
+ */
+TEST(shm_put_off__for_longer_than_it_is_open)
+{
+    begin_to_listen();
+    shm_put_off(n.receiver, true);
+    for (instant end = clock_now() + 5 * SECOND / 4; clock_now() < end; usleep(10000)) {
+        assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+        assert_true(shm_look_at(n.receiver) <= clock_now() + SECOND / 8);
+    }
+    shm_put_off(n.receiver, false);
+    wait_until_time(n.receiver);
+    assert_int_equal(shm_look(n.receiver), SHM_MEETING);
+    assert_int_equal(connect_sender(), SHM_FINE);
+    wait_until_time(n.receiver);
+    assert_int_equal(shm_look(n.receiver), SHM_HERE);
+}
+
 TEST(shm_look__another_user)
 {
     kernel.uid_more = 1;
