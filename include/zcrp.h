@@ -6,7 +6,7 @@
  * buffer posted, in place: every unit on the wire says what comes next, so that the kernel is told
  * where the data belongs before it arrives.
  *
- *     zcrp_listen(&l, "*", "7000", &options);         zcrp_connect(&c, host, "7000", &options, -1);
+ *     zcrp_listen(&l, NULL, "7000", &options);        zcrp_connect(&c, host, "7000", &options, -1);
  *     zcrp_accept(l, &c, -1);
  *     m = zcrp_alloc_msg(size);                       m = zcrp_alloc_msg(size);
  *     zcrp_submit(zcrp_connection_receiver(c), m,     fill(m->buffer);
