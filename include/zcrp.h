@@ -680,7 +680,9 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
 
 /* Cancels a message in flight. When 0 is returned, it has ended with ZCRP_ERROR_CANCELLED, and the
  * buffer is the caller's; the peer's message fails with ZCRP_ERROR_PEER_CANCELLED, unless all of it
- * had arrived already. Never waits for the peer, only for a system call under way: 200 ms at most.
+ * had arrived already. A cancelled buffer keeps its number: if the peer has yet to submit the
+ * message for it, that message fails. Never waits for the peer, only for a system call under way:
+ * 200 ms at most.
  * ZCRP_ERROR_BUSY: a sender on this host has begun to copy to the buffer, and its process is
  * stopped; or a system call of this process takes longer than that, because memory of a peer on
  * this host does not arrive, or because its thread gets no processor. The message stays in flight,
