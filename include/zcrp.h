@@ -148,9 +148,9 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
 /* name, text. The codes are negative, counted from -1 in this order; 0 is success. */
 #define ZCRP_ERRORS(X)                                                                             \
     X(ARGUMENT, "an argument is NULL or makes no sense")                                           \
-    X(SIZE, "the size is larger than the message")                                                 \
+    X(SIZE, "the size is larger than the message, or the text does not fit")                       \
     X(BUSY, "the message is in flight, the socket has such an entity, or there is no room")        \
-    X(IDLE, "the message is not in flight")                                                        \
+    X(IDLE, "the message is not in flight, or the connection has no keys")                         \
     X(STARTED, "init was called twice without a close")                                            \
     X(NOT_STARTED, "init has not been called")                                                     \
     X(DESCRIPTOR, "the descriptor is not open")                                                    \
@@ -166,7 +166,7 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(SILENT, "nothing has arrived from the peer for too long")                                    \
     X(RESTARTED, "the peer restarted and knows nothing of the message")                            \
     X(PEER_CLOSED, "the peer has closed")                                                          \
-    X(CLOSED, "the entity was closed before the message was through")                              \
+    X(CLOSED, "this end has closed")                                                               \
     X(CHANNEL, "the channel failed; the descriptors cannot be used any more")                      \
     X(PERMISSION,                                                                                  \
       "no right to open a raw socket (CAP_NET_RAW); AAL5 over UDP, port 6635, needs none")         \
@@ -177,7 +177,7 @@ ZCRP_PUBLIC nbyte zcrp_rcv_close(void);
     X(PROTOCOL, "the peer acknowledged what was never sent")                                       \
     X(FAULT, "the message's memory, here or at the peer, cannot be accessed")                      \
     X(INTERRUPTED, "the wait was interrupted")                                                     \
-    X(FORKED, "it belongs to the parent of this process")                                          \
+    X(FORKED, "the entity or the message belongs to the parent of this process")                   \
     X(APART, "the peer's memory is out of reach, and no other channel was allowed")                \
     X(KEYS, "one end has no keys, or does not accept the other's")                                 \
     X(NO_KEYS, "the library was built without keys")                                               \
