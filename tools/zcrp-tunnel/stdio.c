@@ -87,8 +87,11 @@ static void on_idle(struct stream *stream)
 static void on_dead(struct stream *stream, enum stream_phase was, int code)
 {
     running = NULL;
-    if (was != STREAM_IDLE && code != 0)
+    if (was != STREAM_IDLE && code != 0 && stream->is_up)
         (void)complain("%s: %s", stream->name, zcrp_strerror(code));
+    else if (was != STREAM_IDLE && code != 0)
+        (void)complain("cannot connect to %s, UDP port %u: %s", far.host, (unsigned)far.port,
+                       zcrp_strerror(code));
     loop_stop(stream->is_up ? STATUS_REFUSED : STATUS_BROKEN);
 }
 
