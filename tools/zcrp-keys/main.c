@@ -65,7 +65,8 @@ static int generate_shared(const char *identity, const char *path)
 
     if (identity[0] == '\0' || strlen(identity) > ZCRP_KEYS_IDENTITY_MOST ||
         strpbrk(identity, ":\r\n") != NULL)
-        return complain("an identity has 1 to %d bytes, and no colon", ZCRP_KEYS_IDENTITY_MOST);
+        return complain("an identity has 1 to %d bytes, and neither a colon nor a line break",
+                        ZCRP_KEYS_IDENTITY_MOST);
     if (gnutls_rnd(GNUTLS_RND_KEY, key, sizeof(key)) != 0 ||
         gnutls_hex_encode(&bytes, digits, &room) != 0)
         return complain("cannot get random numbers");
