@@ -274,8 +274,9 @@ void table_write(FILE *out, const struct table_shape *shape, const struct sample
 
 void table_explain(FILE *out, const struct table_shape *shape, const struct folders *folders)
 {
-    static const char *const words[] = {"Switch them on in the environment of a program:", "",
-                                        "    ZCRP_STATS=1 zcrp-bench --size 1M --duration 30"};
+    static const char *const words[] = {
+        "A program offers statistics if ZCRP_STATS=1 is in its environment:", "",
+        "    ZCRP_STATS=1 zcrp-bench --size 1M --duration 30"};
     struct text text = empty_text(shape);
     char path[PATH_MAX];
 
