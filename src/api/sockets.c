@@ -70,7 +70,9 @@ static int say_unresolved(const struct place *p, int resolver)
     errno = lacks_port ? EINVAL : resolver == EAI_AGAIN ? EAGAIN : ENOENT;
     if (lacks_port)
         return reason_say(ZCRP_ERROR_ADDRESS, "\"%s\" is no port: %s",
-                          quote(&text, p->port != NULL ? p->port : ""), gai_strerror(resolver));
+                          quote(&text, p->port != NULL ? p->port : ""),
+                          resolver == EAI_SERVICE ? "no UDP service has this name"
+                                                  : gai_strerror(resolver));
     return reason_say(ZCRP_ERROR_ADDRESS, "cannot resolve host \"%s\": %s", quote(&text, p->host),
                       gai_strerror(resolver));
 }
