@@ -332,6 +332,8 @@ static void says_what_is_wrong()
     const int none[2] = {-1, -1};
     CHECK(code_of([&] { (void)zcrp::endpoint::sender(none); }) == ZCRP_ERROR_DESCRIPTOR);
     CHECK(code_of([] { zcrp::message m(std::size_t{1} << 62); }) == ZCRP_ERROR_MEMORY);
+    CHECK((std::is_constructible_v<zcrp::message, std::vector<float> &>));
+    CHECK((std::is_constructible_v<zcrp::message, const std::vector<float> &>));
     pair p;
     zcrp::message m(std::size_t{10});
     CHECK(code_of([&] { p.there.sender().submit(m, 11); }) == ZCRP_ERROR_SIZE);

@@ -195,13 +195,47 @@ static bool lacks_value(const struct argument_table *table, const char *word)
     return false;
 }
 
+/* Whether a word has letters, as -ab, of which one is no option. */
+static bool has_unknown_letter(const struct argument_table *table, const char *word)
+{
+    if (word == NULL || word[0] != '-' || word[1] == '-')
+        return false;
+    for (const char *letter = word + 1; *letter != '\0'; letter++) {
+        const struct argument_row *row = find(table, *letter);
+
+        if (row == NULL || row->value != NULL)
+            return row == NULL; /* a value takes the rest of the word */
+    }
+    return false;
+}
+
+/* Whether a word, as --ab or --ab=c, is no option, nor the beginning of one. */
+static bool has_unknown_name(const struct argument_table *table, const char *word)
+{
+    if (strncmp(word, "--", 2) != 0)
+        return false;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct argument_row *row = &table->rows[i];
+
+        if (row->kind != ARGUMENT_TITLE &&
+            strncmp(row->name, word + 2, strcspn(word + 2, "=")) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* argp goes on to the next word only behind the last letter of a word as -ab. */
 static void explain(struct reading *reading, const struct argp_state *state)
 {
-    const char *word = state->argv[state->next - 1];
+    const struct argument_table *table = reading->table;
+    const char *word = state->argv[state->next - 1], *next = state->argv[state->next];
 
     if (reading->has_complained)
         return;
-    if (lacks_value(reading->table, word))
+    if (!has_unknown_letter(table, word) && !has_unknown_name(table, word) &&
+        has_unknown_letter(table, next))
+        complain("unknown option '%s'", next);
+    else if (!has_unknown_letter(table, word) && lacks_value(table, word))
         complain("%s needs a value", word);
     else
         complain("unknown option '%s'", word);
