@@ -984,13 +984,12 @@ ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_conne
  *     m = zcrp_connection_first(c, 0);
  *     zcrp_wait_for(m, -1);
  *
- * They are as if the program had posted them as the first thing of all; what it posts itself comes
- * behind them. They may have ended before zcrp_accept returns, and are collected, or told by a
- * queue, nevertheless. Wait for them and cancel them as others. They are the connection's:
- * zcrp_free_msg leaves them alone, and zcrp_connection_close frees them, with their buffers: no
- * other thread may be in a call with one of them then. Until then an ended one may be read, and
- * submitted again, with this connection. A message of the caller that is larger fails at both ends
- * (ZCRP_ERROR_TOO_LARGE).
+ * They are posted before anything that the program posts. They may have ended before zcrp_accept
+ * returns, and are collected, or told by a queue, nevertheless. Wait for them and cancel them as
+ * others. They are the connection's: zcrp_free_msg leaves them alone, and zcrp_connection_close
+ * frees them, with their buffers: no other thread may be in a call with one of them then. Until
+ * then an ended one may be read, and submitted again, with this connection. A message of the caller
+ * that is larger fails at both ends (ZCRP_ERROR_TOO_LARGE).
  *
  * With keys the first message to the listener arrives 2.5 round trips after zcrp_connect, as over
  * TLS and TCP, and not after 3.5. For that the caller gives zcrp_connect a time limit of 0, and
@@ -1017,7 +1016,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_connection_wait(struct zcrp_connection *conne
                                                    int64_t timeout_ns);
 
 /* Writes the peer's address and port ("192.0.2.1:7000", "[2001:db8::1]:7000") to `text`, or this
- * end's. An address of IPv4 is written so whatever the listener's family is. With keys a caller
+ * end's. An IPv4 address is written as one, also at an IPv6 listener. With keys a caller
  * may come to another address (zcrp_stats, moves), which is written then. 0, or ZCRP_ERROR_SIZE
  * if `size` bytes are too few (64 are enough), _ARGUMENT, _ADDRESS. */
 ZCRP_PUBLIC int zcrp_connection_peer(const struct zcrp_connection *connection, char *text,
@@ -1159,9 +1158,10 @@ ZCRP_PUBLIC int zcrp_queue_remove_listener(struct zcrp_queue *queue,
  * most, however many links there are. When no thread has taken for 2 ms, the library's threads
  * receive until one takes again. The library's threads always answer a listener's callers.
  *
- * A program that was told of several messages of a sender, and submits such as are small (1 KiB) to
- * it, is expected to take again at once: the messages leave together then, or once they are 256 or
- * have 64 KiB, or after 1 ms. Not so if zcrp_queue_descriptor was called.
+ * If a take has returned several messages of a sender, take again soon: messages of up to 1 KiB
+ * that the program submits to this sender in between wait for each other. They leave together with
+ * the next take, once they are 256 or have 64 KiB, or after 1 ms. They do not wait if
+ * zcrp_queue_descriptor was called.
  *
  * Any number of threads may take: each completion comes once, and one of the threads receives. Or a
  * code: ZCRP_ERROR_INTERRUPTED; _CLOSED (another thread closes the queue); _ARGUMENT, _FORKED.

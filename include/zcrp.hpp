@@ -45,7 +45,7 @@ using duration = std::chrono::nanoseconds;
 
 inline constexpr duration for_ever{-1};
 
-/* A code of the library's (ZCRP_ERROR_...), that a call in this thread has just returned. */
+/* An error code (ZCRP_ERROR_...) that a call in this thread has just returned. */
 class error : public std::runtime_error
 {
   public:
@@ -195,7 +195,7 @@ class keys
         return k;
     }
 
-    /* Files in PEM. Without a name any is taken that the authorities have certified. */
+    /* Files in PEM. Without a name, any certificate of these authorities is accepted. */
     static keys certificate(const std::string &certificate_file, const std::string &key_file,
                             const std::string &authorities_file, const std::string &name = {})
     {
@@ -681,7 +681,7 @@ class connection
         return range(this, most);
     }
 
-    /* Has the peer closed? Then nothing comes any more. */
+    /* True once the peer has closed: nothing more arrives. */
     bool end() const noexcept
     {
         return status() == ZCRP_ERROR_PEER_CLOSED;
