@@ -312,5 +312,5 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: FORCE all lib help examples built run check check-all test cov demo format tidy layers symbols install \
+.PHONY: FORCE all lib help examples built run check rest check-all test cov demo format tidy layers symbols install \
 	uninstall clean fuzz mutants model-all symbolic stress attack-all asan ubsan tsan valgrind $(SUITE_NAMES)
