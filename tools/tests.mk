@@ -247,9 +247,9 @@ check-all:
 		'checks/layers-self-test=tools/layers --self-test' 'checks/symbols-self-test=tools/symbols --self-test' \
 		'checks/install-as-built:alone=tools/install-as-built' 'checks/reproducible:alone=tools/reproducible' \
 		'checks/meson:alone=tools/meson-check' \
-		'fresh/trixie:alone=tools/fresh trixie' 'fresh/bookworm:alone=tools/fresh bookworm' \
-		'fresh/packages-trixie:alone=tools/fresh trixie "$(packages_check)"' \
-		'fresh/packages-bookworm:alone=tools/fresh bookworm "$(packages_check)"'
+		'fresh/trixie=tools/fresh trixie' 'fresh/bookworm=tools/fresh bookworm' \
+		'fresh/packages-trixie=tools/fresh trixie "$(packages_check)"' \
+		'fresh/packages-bookworm=tools/fresh bookworm "$(packages_check)"'
 	@ZCRP_LIVES=13000 ZCRP_ATTACK=all ZCRP_DEATHS=5000 ZCRP_CHURN_ROUNDS=100000 ZCRP_CHURN_BYTES=0 ZCRP_STRESS_SECONDS=300 \
 		ZCRP_RECONNECT_SECONDS=60 ZCRP_RECONNECT_CALLERS=64 CK_TIMEOUT_MULTIPLIER=60 \
 		GLIBC_TUNABLES=glibc.malloc.tcache_count=0 tools/run-tests --verbose --timeout 3600 --tally $(TOTAL) \
