@@ -851,8 +851,8 @@ ZCRP_PUBLIC int zcrp_udp_port(int descriptor);
  * (NULL: any of IPv4) until zcrp_udp_accept connects it. It carries AAL5, and needs CAP_NET_RAW. A
  * socket of zcrp_udp_connect to port "6635", or of zcrp_udp_listen there, carries the same without
  * that right. One socket hears all that comes from its peer, so two machines have one entity on
- * each circuit between them. The descriptor, or a code: _ARGUMENT, _ADDRESS, _PERMISSION, _SYSTEM.
- */
+ * each circuit between them, and one entity receives from a raw socket (ZCRP_ERROR_BUSY). The
+ * descriptor, or a code: _ARGUMENT, _ADDRESS, _PERMISSION, _SYSTEM. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_connect(const char *host);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_aal5_listen(const char *host);
 

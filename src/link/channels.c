@@ -34,10 +34,17 @@ static bool share_socket(const struct channels *a, const struct channels *b)
     return has_socket(a, b->cookie[0]) || has_socket(a, b->cookie[1]);
 }
 
+/* Do both hear this one raw socket? It has the filter of one of them (aal5/aal5_open.c). */
+static bool hear_raw_socket(const struct channels *a, const struct channels *b)
+{
+    return a->hears_raw && b->hears_raw && a->cookie[index_of_in(a)] == b->cookie[index_of_in(b)];
+}
+
 /* What is for one whose peer has keys would be taken by any other. */
 static bool are_rivals(const struct channels *a, const struct channels *b)
 {
-    return (a->is_sender == b->is_sender || a->has_keys || b->has_keys) && share_socket(a, b);
+    return (a->is_sender == b->is_sender || a->has_keys || b->has_keys || hear_raw_socket(a, b)) &&
+           share_socket(a, b);
 }
 
 /* Has it a rival? Under the mutex, as all that follows. */
@@ -151,6 +158,14 @@ static uint64_t cookie_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
 }
 
+static bool is_raw(int fd)
+{
+    int type = 0;
+    socklen_t size = sizeof(type);
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_RAW;
+}
+
 /* The duplicate of a descriptor of the user's, or a code. */
 static int duplicate(int descriptor, int *owned)
 {
@@ -180,6 +195,7 @@ static int duplicate_descriptors(struct channels *c, const int descriptors[2])
         c->given[i] = descriptors[i];
         c->cookie[i] = cookie_of(descriptors[i]);
     }
+    c->hears_raw = is_raw(descriptors[index_of_in(c)]);
     bool is_one =
         descriptors[0] == descriptors[1] || (c->cookie[0] != 0 && c->cookie[0] == c->cookie[1]);
     c->owned[1] = c->owned[0];
@@ -227,6 +243,7 @@ static int init_channel(struct channels *c, struct channel *channel, int fd,
 {
     struct channel_options o = options_of_channel(options, c->is_sender, c->is_half, fd);
 
+    o.aal5.only_sends = channel != c->in;
     o.tap = (struct channel_tap){.see = c->tap != NULL ? show_user : NULL, .context = c};
     int error = channel_init(channel, fd, &o);
     if (error == -EINVAL)

@@ -5,9 +5,10 @@
  *
  * One socket has at most one sender and one receiver, because two of a kind would take each other's
  * datagrams. With keys it has one entity, because a handshake reads all datagrams of its socket.
- * The registry knows sockets by the kernel's cookie, so that duplicates of a descriptor are the
- * same. It has one mutex, never held together with another. A sender and a receiver on one socket
- * set that socket's options one after the other: one that opens or closes waits for the other. */
+ * One entity hears a raw socket, because the kernel keeps from it what is of other circuits. The
+ * registry knows sockets by the kernel's cookie, so that duplicates of a descriptor are the same.
+ * It has one mutex, never held together with another. A sender and a receiver on one socket set
+ * that socket's options one after the other: one that opens or closes waits for the other. */
 #ifndef ZCRP_LINK_CHANNELS_H
 #define ZCRP_LINK_CHANNELS_H
 
@@ -25,6 +26,7 @@ struct channels {
     int given[2];              /* the user's descriptors, and */
     int owned[2];              /* duplicates of them; the same twice if they are one socket */
     uint64_t cookie[2];        /* of the sockets; 0: the kernel does not say */
+    bool hears_raw;            /* the peer's datagrams come from a raw socket: AAL5 */
     struct channel channel[2]; /* one of them is used if the channel is duplex */
     struct channel *in, *out;  /* where the peer's datagrams come from, and ours go to */
     zcrp_tap tap;              /* the user's, and its context */

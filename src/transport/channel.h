@@ -116,6 +116,8 @@ struct channel_aal5 {
     bool is_wanted; /* on a raw socket it is AAL5 in any case */
     struct aal5_circuit out, in;
     struct aal5_circuit also; /* another to receive from; VCI 0: none */
+    bool only_sends;          /* nobody receives from this channel, but perhaps others from its
+                                 socket */
     uint32_t mtu;             /* largest unit, bytes, at most AAL5_PAYLOAD_MOST */
     struct aal5_faults faults;
 };

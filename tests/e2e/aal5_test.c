@@ -155,6 +155,53 @@ TEST(aal5__one_address, .rows = 2, .needs = has_right)
         ends_close(&e[i]);
 }
 
+/* A sender and a receiver on the same two sockets, at both ends: each hears its own circuit on one
+ * of them, whatever the other one sends there. */
+TEST(aal5__roles_share_two_sockets, .rows = 2, .needs = has_right)
+{
+    uint32_t vci = 32 + (uint32_t)getpid() * 4 % 4000;
+    const struct zcrp_options there = {.aal5 = {.vci = vci, .vci_control = vci + 1}},
+                              back = {.aal5 = {.vci = vci + 2, .vci_control = vci + 3}};
+    const char *host = _i == 0 ? "127.0.0.1" : "::1";
+    struct loopback sockets;
+
+    for (int i = 0; i < 2; i++) {
+        sockets.sender[i] = zcrp_aal5_connect(host);
+        sockets.receiver[i] = zcrp_aal5_connect(host);
+        ck_assert_int_ge(sockets.sender[i], 0);
+        ck_assert_int_ge(sockets.receiver[i], 0);
+    }
+    const struct loopback swapped = {{sockets.receiver[0], sockets.receiver[1]},
+                                     {sockets.sender[0], sockets.sender[1]}};
+    struct ends e[] = {ends_open_at(&sockets, &there, &there),
+                       ends_open_at(&swapped, &back, &back)};
+    for (unsigned round = 0; round < 10; round++)
+        for (unsigned i = 0; i < 2; i++)
+            ends_move(&e[i], 100000, round);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(zcrp_close(e[i].sender), ZCRP_OK);
+        ck_assert_int_eq(zcrp_close(e[i].receiver), ZCRP_OK);
+    }
+    loopback_close(&sockets);
+}
+
+/* Two that hear one socket would take each other's packets. */
+TEST(aal5__two_that_hear_one_socket, .rows = 2, .needs = has_right)
+{
+    const struct zcrp_options quick = {.linger_ns = 1};
+    struct zcrp_entity *sender, *receiver;
+    int fd = zcrp_aal5_connect("127.0.0.1"), other = zcrp_aal5_connect("127.0.0.1");
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_ge(other, 0);
+    ck_assert_int_eq(zcrp_open_sender(&sender, (int[]){fd, _i == 0 ? fd : other}, &quick), ZCRP_OK);
+    ck_assert_int_eq(zcrp_open_receiver(&receiver, (int[]){fd, fd}, &quick), ZCRP_ERROR_BUSY);
+    ck_assert_ptr_null(receiver);
+    (void)zcrp_close(sender);
+    close(fd);
+    close(other);
+}
+
 /* Without the right the reason is told, by name. Who has it gives it up in a process of its own. */
 TEST(aal5__no_right)
 {

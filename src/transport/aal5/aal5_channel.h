@@ -59,6 +59,7 @@ struct aal5_source {
 /* Most of it is never touched while PDUs come in one piece. */
 struct aal5_channel {
     uint32_t label_out;                      /* (c) */
+    bool has_filter;                         /* (c) the socket has this channel's */
     uint32_t packet_bytes;                   /* (s) of cells in a packet, a multiple of AAL5_CELL */
     uint16_t number;                         /* (s) of the next piece */
     struct aal5_network network;             /* (s) of the fault option, */
@@ -67,8 +68,8 @@ struct aal5_channel {
 };
 
 /* Makes the channel's units PDUs: path_bytes and datagram_max become the circuit's MTU. A raw
- * socket gets a filter, so that packets of other circuits cost nothing. 0, -EINVAL, -ENOMEM as
- * channel_init. */
+ * socket that this channel receives from gets a filter, so that packets of other circuits cost
+ * nothing. 0, -EINVAL, -ENOMEM as channel_init. */
 __attribute__((warn_unused_result)) int aal5_open(struct channel *c,
                                                   const struct channel_aal5 *options);
 

@@ -27,8 +27,7 @@ static void filter(const struct channel *c, uint32_t label)
     };
     struct sock_fprog program = {.len = sizeof(steps) / sizeof(steps[0]), .filter = steps};
 
-    if (channel_is_raw(c))
-        (void)setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+    (void)setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
 /* A circuit that does not exist has label 0. */
@@ -126,13 +125,15 @@ int aal5_open(struct channel *c, const struct channel_aal5 *options)
     init_source(&a->source[0], aal5_label(o.in), a->packet_bytes);
     init_source(&a->source[1], aal5_label(o.also), a->packet_bytes);
     c->datagram_max = c->path_bytes = c->path_most = o.mtu;
-    filter(c, a->source[0].label);
+    a->has_filter = channel_is_raw(c) && !o.only_sends;
+    if (a->has_filter)
+        filter(c, a->source[0].label);
     return 0;
 }
 
 void aal5_close(struct channel *c)
 {
-    if (channel_is_raw(c))
+    if (c->aal5->has_filter)
         (void)setsockopt(c->fd, SOL_SOCKET, SO_DETACH_FILTER, &(int){0}, sizeof(int));
     aal5_free(c);
 }
