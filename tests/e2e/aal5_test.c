@@ -1,6 +1,6 @@
 /* AAL5 by option, by descriptor and by name. The other end-to-end tests run over it, too; these are
  * about what it alone has. */
-#include "../support/ends.h"
+#include "../support/shared_keys.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -33,6 +33,28 @@ TEST(aal5__by_option, .rows = 6)
     ck_assert_int_eq(zcrp_stats(e.receiver, &stats), 0);
     ck_assert_uint_ge(stats.units, 3000001 / 9180);
     ck_assert_uint_eq(stats.drop_damaged + stats.drop_circuit, 0);
+    ends_close(&e);
+}
+
+/* A send buffer that does not hold the packets of a PDU: they were sent in part again and again,
+ * and none ever whole. */
+TEST(aal5__small_send_buffer, .rows = 4)
+{
+    static const uint32_t mtu[] = {9180, 65535};
+    struct loopback sockets = loopback_open(LOOPBACK_UNIX, false);
+    struct zcrp_options o = {.channel = ZCRP_CHANNEL_AAL5,
+                             .send_buffer = 4096,
+                             .progress_ns = 5 * ENDS_SECOND,
+                             .aal5 = {.mtu = mtu[_i / 2]}};
+
+    ck_assert_int_eq(
+        setsockopt(sockets.sender[0], SOL_SOCKET, SO_SNDBUF, &(int){4096}, sizeof(int)), 0);
+    if (_i % 2 == 1 && has_keys())
+        o.keys = shared("alice", key);
+    struct ends e = ends_open_at(&sockets, &o, &o);
+    zcrp_keys_free(o.keys);
+    for (uint64_t i = 0; i < 5; i++)
+        ends_move(&e, 300000, i);
     ends_close(&e);
 }
 

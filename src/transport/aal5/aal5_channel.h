@@ -62,6 +62,8 @@ struct aal5_channel {
     bool has_filter;                         /* (c) the socket has this channel's */
     uint32_t packet_bytes;                   /* (s) of cells in a packet, a multiple of AAL5_CELL */
     uint16_t number;                         /* (s) of the next piece */
+    uint32_t stuck;                          /* (s) times that the socket took only a part of one
+                                                PDU, since it took a whole one */
     struct aal5_network network;             /* (s) of the fault option, */
     uint8_t passing[AAL5_PDU_MOST];          /* (s) and a PDU in it */
     struct aal5_source source[AAL5_SOURCES]; /* (r) packets are pointed at PDUs of the first */
@@ -85,13 +87,23 @@ void aal5_close(struct channel *c);
  * False if the variable has another word, or no number. */
 __attribute__((warn_unused_result)) bool aal5_environment(struct channel_aal5 *options);
 
-/* What channel_send promises; never TOO_BIG, because packets that the path does not take are cut
- * smaller. */
+/* What channel_send promises. Packets that the path does not take are cut smaller. TOO_BIG: the
+ * socket's buffer does not hold the packets of one unit. */
 enum channel_verdict aal5_send(struct channel *c, const struct burst *b, uint32_t *sent);
 
 /* What channel_receive promises, of packets instead of openings. The landing was planned with one
  * unit an opening. */
 int aal5_receive(struct channel *c, struct landing *l);
+
+/* What the largest PDU takes of a send buffer at most, whatever the path: packets as small as they
+ * may be, with what the kernel counts for each of them. */
+static inline uint32_t aal5_send_bytes(const struct channel *c)
+{
+    enum { CELLS = (CONTROL_BYTES - AAL5_HEAD) / AAL5_CELL * AAL5_CELL, KERNEL = 1400 };
+    uint32_t packets = (aal5_pdu_bytes(c->datagram_max) + CELLS - 1) / CELLS;
+
+    return packets * (2 * (AAL5_HEAD + CELLS) + KERNEL);
+}
 
 /* The bytes of cells in a packet that fits `path_bytes`. */
 static inline uint32_t aal5_packet_bytes(uint32_t path_bytes)

@@ -121,6 +121,7 @@ int aal5_open(struct channel *c, const struct channel_aal5 *options)
     a->label_out = aal5_label(o.out);
     a->packet_bytes = aal5_packet_bytes(c->path_bytes);
     a->number = 1;
+    a->stuck = 0;
     aal5_fault_init(&a->network, &o.faults);
     init_source(&a->source[0], aal5_label(o.in), a->packet_bytes);
     init_source(&a->source[1], aal5_label(o.also), a->packet_bytes);

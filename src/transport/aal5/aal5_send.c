@@ -10,6 +10,7 @@
 enum {
     IOV_OUT = 4 * AAL5_PACKETS_OUT, /* head, data, trailer, tail; some units have more of data */
     PDU_PIECES = UNIT_PIECES + 2,
+    STUCK_MOST = 4, /* times: then a unit does not fit the socket's buffer */
 };
 
 _Static_assert(2 * AAL5_PACKETS_OUT + PDU_PIECES <= IOV_OUT, "any PDU has room");
@@ -255,6 +256,15 @@ static void show_sent(const struct channel *c, const struct outgoing *out, int64
             show_pdu(c, out, time_ns, i);
 }
 
+/* The socket has taken the packets below `at`, and no more. */
+static void note_stuck(struct aal5_channel *a, const struct outgoing *out, uint32_t at)
+{
+    if (out->unit[at] > 0)
+        a->stuck = 0;
+    else if (!is_first(out, at))
+        a->stuck++;
+}
+
 /* Sends the packets that were made. If that fails, `*sent` is the first datagram that is not out
  * wholly. */
 static enum channel_verdict flush_packets(struct channel *c, struct outgoing *out, uint32_t *sent,
@@ -272,10 +282,12 @@ static enum channel_verdict flush_packets(struct channel *c, struct outgoing *ou
         if (error) {
             *sent = out->unit[at];
             take_back(c->aal5, out, at);
+            note_stuck(c->aal5, out, at);
             return on_packet_error(c, error, late);
         }
         channel_note(c, CHANNEL_CALLS_OUT, 1);
     }
+    c->aal5->stuck = 0;
     return CHANNEL_OK;
 }
 
@@ -291,5 +303,8 @@ enum channel_verdict aal5_send(struct channel *c, const struct burst *b, uint32_
         *sent = fill_packets(c, &out, b, *sent);
         verdict = flush_packets(c, &out, sent, &late);
     }
-    return verdict;
+    if (verdict != CHANNEL_BLOCKED || c->aal5->stuck < STUCK_MOST)
+        return verdict;
+    c->aal5->stuck = 0;
+    return CHANNEL_TOO_BIG;
 }

@@ -135,6 +135,8 @@ int channel_init(struct channel *c, int fd, const struct channel_options *option
         error = aal5_open(c, &options->aal5);
     if (error)
         socket_path_end(c);
+    else if (c->aal5 != NULL) /* what takes no whole PDU would block amid each, and get none out */
+        grow_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, aal5_send_bytes(c));
     c->drops_seen = drops_so_far(fd);
     (void)socket_set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
     return error;

@@ -110,6 +110,30 @@ TEST(blocked_in_the_middle)
     assert_int_equal(channel_count(&c, CHANNEL_BLOCKS), 2);
 }
 
+static void take_part(enum channel_verdict verdict)
+{
+    will_return(__wrap_sendmmsg, PACKETS - 1);
+    will_return(__wrap_sendmmsg, -EAGAIN);
+    expect(verdict, 0);
+}
+
+/* A socket that takes only a part of a unit each time would take none ever. */
+TEST(blocked_in_the_middle_again_and_again)
+{
+    for (int i = 0; i < 3; i++)
+        take_part(CHANNEL_BLOCKED);
+    will_return(__wrap_sendmmsg, PACKETS + 1); /* a unit fits, and the next one does not yet */
+    will_return(__wrap_sendmmsg, -EAGAIN);
+    expect(CHANNEL_BLOCKED, 1);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 3; i++)
+            take_part(CHANNEL_BLOCKED);
+        will_return(__wrap_sendmmsg, -EAGAIN); /* nor does it say anything that nothing fits */
+        expect(CHANNEL_BLOCKED, 0);
+        take_part(CHANNEL_TOO_BIG);
+    }
+}
+
 /* Smaller packets instead of smaller units. */
 TEST(path_is_smaller)
 {
