@@ -4,8 +4,8 @@
 
 void persistence_init(struct persistence *p)
 {
-    p->marks = 0;
-    p->found = (struct interval){0, 0};
+    p->marks = p->oldest = 0;
+    p->unsent = p->found = (struct interval){0, 0};
 }
 
 static bool is_empty(struct interval i)
@@ -13,47 +13,73 @@ static bool is_empty(struct interval i)
     return i.first >= i.last;
 }
 
-static uint64_t oldest(const struct persistence *p)
+/* Is there a mark at all, and is it younger than this? */
+static bool is_marked_since(const struct persistence *p, instant since)
 {
-    return p->marks < PERSISTENCE_MARKS ? 0 : p->marks - PERSISTENCE_MARKS;
+    return p->marks > p->oldest && p->mark[(p->marks - 1) % PERSISTENCE_MARKS].at > since;
 }
 
 void persistence_on_sent(struct persistence *p, uint64_t seq, instant now, duration step)
 {
-    if (p->marks > 0 && now - p->mark[(p->marks - 1) % PERSISTENCE_MARKS].at < step)
+    if (is_marked_since(p, now - step))
         return;
     uint64_t i = p->marks++ % PERSISTENCE_MARKS;
     p->mark[i].seq = seq;
     p->mark[i].at = now;
     p->mark[i].step = step;
+    p->mark[i].unsent = p->unsent.last == seq ? p->unsent.first : seq;
+    if (p->marks - p->oldest > PERSISTENCE_MARKS)
+        p->oldest++;
 }
 
-/* When this number was sent at the earliest; at the latest, `*slack` later. It must not be older
- * than the oldest mark. */
-static instant sent_at(const struct persistence *p, uint64_t seq, duration *slack)
+void persistence_on_unsent(struct persistence *p, uint64_t first, uint64_t last)
+{
+    if (first == last)
+        return;
+    if (p->unsent.last != first)
+        p->unsent.first = first;
+    p->unsent.last = last;
+    if (p->marks > p->oldest && p->mark[(p->marks - 1) % PERSISTENCE_MARKS].seq == first)
+        p->marks--;
+}
+
+/* The last mark that is not behind this number, which must not be older than the oldest. */
+static uint64_t mark_of(const struct persistence *p, uint64_t seq)
 {
     uint64_t n = p->marks - 1;
     while (p->mark[n % PERSISTENCE_MARKS].seq > seq)
         n--;
-    uint64_t i = n % PERSISTENCE_MARKS;
-    *slack = p->mark[i].seq == seq ? 0 : p->mark[i].step;
-    return p->mark[i].at;
+    return n;
+}
+
+/* When this number was sent at the latest, or the first one behind it that was. */
+static instant sent_until(const struct persistence *p, uint64_t seq)
+{
+    uint64_t n = mark_of(p, seq);
+    uint64_t i = n % PERSISTENCE_MARKS, next = (n + 1) % PERSISTENCE_MARKS;
+    if (n + 1 < p->marks && seq >= p->mark[next].unsent)
+        return p->mark[next].at;
+    return p->mark[i].seq == seq ? p->mark[i].at : p->mark[i].at + p->mark[i].step;
+}
+
+/* When this number was sent at the earliest, or the last one before it that was. */
+static instant sent_from(const struct persistence *p, uint64_t seq)
+{
+    return p->mark[mark_of(p, seq) % PERSISTENCE_MARKS].at;
 }
 
 /* From when its first was sent to when its last was, or is overdue. */
 static duration length(const struct persistence *p, struct interval gap, instant overdue)
 {
-    duration slack;
-    if (p->marks == 0)
+    if (p->marks == p->oldest)
         return 0;
-    uint64_t known = p->mark[oldest(p) % PERSISTENCE_MARKS].seq;
+    uint64_t known = p->mark[p->oldest % PERSISTENCE_MARKS].seq;
     if (gap.first < known)
         gap.first = known;
     if (is_empty(gap))
         return 0;
-    instant end = instant_earlier(sent_at(p, gap.last - 1, &slack), overdue);
-    instant begin = sent_at(p, gap.first, &slack);
-    return end - begin - slack;
+    instant end = instant_earlier(sent_from(p, gap.last - 1), overdue);
+    return end - sent_until(p, gap.first);
 }
 
 static struct interval common(struct interval a, struct interval b)
@@ -73,9 +99,8 @@ void persistence_on_gap(const struct persistence *p, struct persistence_search *
     struct interval fresh = common(gap, (struct interval){search->known + 1, search->newest});
     if (is_empty(fresh) || length(p, fresh, search->overdue) <= search->least)
         return;
-    duration slack;
     search->found = fresh;
-    search->end = sent_at(p, fresh.last - 1, &slack);
+    search->end = sent_from(p, fresh.last - 1);
 }
 
 enum persistence_verdict
@@ -95,7 +120,9 @@ persistence_conclude(struct persistence *p, const struct persistence_search *sea
 
 void persistence_check(const struct persistence *p)
 {
-    for (uint64_t n = oldest(p); n + 1 < p->marks; n++) {
+    CHECK(p->oldest <= p->marks);
+    CHECK(p->marks - p->oldest <= PERSISTENCE_MARKS);
+    for (uint64_t n = p->oldest; n + 1 < p->marks; n++) {
         CHECK(p->mark[n % PERSISTENCE_MARKS].seq < p->mark[(n + 1) % PERSISTENCE_MARKS].seq);
         CHECK(p->mark[n % PERSISTENCE_MARKS].at <= p->mark[(n + 1) % PERSISTENCE_MARKS].at);
     }

@@ -8,8 +8,11 @@
  *
  * The intervals of an acknowledgement say it by themselves, whatever became of the data. When
  * transmissions were sent is known by marks that are a step of time apart, and taken so that no
- * time looks longer than it was. An acknowledgement that comes later may know that some of them
- * arrived: if what is left is not long enough, congestion was not persistent.
+ * time looks longer than it was. Numbers that never left, because they were left out or the channel
+ * did not take them, are no transmissions: those before a mark are taken for the one that it marks,
+ * where a gap begins with them, and for the one before them where it ends. An acknowledgement that
+ * comes later may know that some of them arrived: if what is left is not long enough, congestion
+ * was not persistent.
  *
  * I1  marks ascend in numbers and time. */
 #ifndef ZCRP_CORE_PERSISTENCE_H
@@ -26,11 +29,14 @@ struct persistence {
     struct {
         uint64_t seq;
         instant at;
-        duration step; /* until the next mark, at most, if sending went on */
+        duration step;   /* until the next mark, at most, if sending went on */
+        uint64_t unsent; /* from this number on up to `seq` none left */
     } mark[PERSISTENCE_MARKS];
-    uint64_t marks;        /* made in all; only the last ones are kept */
-    struct interval found; /* persistent congestion; or empty: none that may prove not to be */
-    duration least;        /* that it lasted longer than */
+    uint64_t marks;         /* so far; the last ones are kept, */
+    uint64_t oldest;        /* from this one on */
+    struct interval unsent; /* numbers in a row that never left, the newest */
+    struct interval found;  /* persistent congestion; or empty: none that may prove not to be */
+    duration least;         /* that it lasted longer than */
 };
 
 /* The news of one acknowledgement, collected gap by gap. */
@@ -55,6 +61,9 @@ void persistence_init(struct persistence *p);
 
 /* Numbers from `seq` on are sent now, and a round trip is known. */
 void persistence_on_sent(struct persistence *p, uint64_t seq, instant now, duration step);
+
+/* The numbers [first, last), the newest so far, never left; on_sent may have said that they did. */
+void persistence_on_unsent(struct persistence *p, uint64_t first, uint64_t last);
 
 /* Nothing with these numbers has arrived, says the acknowledgement. O(1) for most. */
 void persistence_on_gap(const struct persistence *p, struct persistence_search *search,

@@ -93,7 +93,9 @@ bool recovery_leave_out(struct recovery *r, struct secret *secret, uint64_t wind
 {
     if (!left_out_is_due(&r->left_out) || units_in_transit_room(&r->in_transit) < 2)
         return false;
-    left_out_add(&r->left_out, units_in_transit_leave_out(&r->in_transit), secret, window);
+    uint64_t seq = units_in_transit_leave_out(&r->in_transit);
+    left_out_add(&r->left_out, seq, secret, window);
+    persistence_on_unsent(&r->persistence, seq, seq + 1);
     return true;
 }
 
@@ -139,6 +141,7 @@ void recovery_put_back(struct recovery *r, uint64_t first, uint64_t last)
 {
     uint64_t seq = first;
     const struct transit_unit *found;
+    persistence_on_unsent(&r->persistence, first, last);
     for (; (found = units_in_transit_find(&r->in_transit, &seq, last)) != NULL; seq++) {
         struct transit_unit unit = *found;
         requeue(r, seq, &unit, predecessor_of(&unit, seq));
@@ -250,16 +253,6 @@ struct persistence_search recovery_begin_ack(const struct recovery *r, const str
                                        .newest = newest,
                                        .overdue = now - rtt_loss_delay(rtt),
                                        .least = PERSISTENT_TIMEOUTS * timeout};
-}
-
-/* A number that was left out was not sent with those before it: at an end of the gap it would make
- * the time look longer in which nothing arrived. */
-void recovery_on_gap(const struct recovery *r, struct persistence_search *search,
-                     struct interval gap)
-{
-    gap.first += left_out_has(&r->left_out, gap.first, gap.first + 1);
-    gap.last -= left_out_has(&r->left_out, gap.last - 1, gap.last);
-    persistence_on_gap(&r->persistence, search, gap);
 }
 
 /* Such a transmission was not lost but overtaken: the tolerance widens to what would have let it

@@ -187,8 +187,11 @@ struct persistence_search recovery_begin_ack(const struct recovery *r, const str
                                              instant now, uint64_t newest, duration timeout);
 
 /* Nothing of [gap) arrived. */
-void recovery_on_gap(const struct recovery *r, struct persistence_search *search,
-                     struct interval gap);
+static inline void recovery_on_gap(const struct recovery *r, struct persistence_search *search,
+                                   struct interval gap)
+{
+    persistence_on_gap(&r->persistence, search, gap);
+}
 
 /* The first unit of [*arrived) that was given up, and arrives late; *arrived begins behind it
  * afterwards. NULL if there is none. If it had been taken for lost the tolerance widens. The

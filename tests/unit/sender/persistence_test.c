@@ -74,6 +74,60 @@ TEST(persistence__no_longer_than_it_was)
     ck_assert_int_eq(judge(0, 0, 10, 13), PERSISTENCE_FOUND);
 }
 
+/* 16 and 17 never leave, however often: 18 is the first that does, long afterwards. */
+TEST(persistence__of_what_never_left)
+{
+    for (uint64_t seq = 16; seq < 18; seq++) {
+        persistence_on_sent(&p, seq, 200 + 100 * (instant)(seq - 16), STEP);
+        persistence_on_unsent(&p, seq, seq + 1);
+        persistence_check(&p);
+    }
+    persistence_on_sent(&p, 18, 400, STEP);
+    search = (struct persistence_search){.known = 15, .newest = 20, .overdue = 900, .least = 25};
+    persistence_on_gap(&p, &search, (struct interval){16, 18});
+    persistence_on_gap(&p, &search, (struct interval){16, 19});
+    ck_assert_int_eq(persistence_conclude(&p, &search, 0), PERSISTENCE_NO_NEWS);
+    search.known = 14; /* 15 is lost, too, which left at 150 */
+    persistence_on_gap(&p, &search, (struct interval){15, 18});
+    ck_assert_int_eq(persistence_conclude(&p, &search, 0), PERSISTENCE_NO_NEWS);
+    persistence_on_gap(&p, &search, (struct interval){15, 19});
+    ck_assert_int_eq(persistence_conclude(&p, &search, 0), PERSISTENCE_FOUND);
+    ck_assert_int_eq(search.end, 400);
+}
+
+/* A part of a burst left: its mark stays. */
+TEST(persistence__of_a_burst_that_left_in_part)
+{
+    persistence_on_sent(&p, 16, 200, STEP);
+    persistence_on_unsent(&p, 17, 20);
+    persistence_on_unsent(&p, 20, 20);
+    persistence_on_sent(&p, 20, 400, STEP);
+    persistence_check(&p);
+    search = (struct persistence_search){.known = 16, .newest = 21, .overdue = 900, .least = 25};
+    persistence_on_gap(&p, &search, (struct interval){17, 21});
+    ck_assert_int_eq(persistence_conclude(&p, &search, 0), PERSISTENCE_NO_NEWS);
+    search.known = 15;
+    persistence_on_gap(&p, &search, (struct interval){16, 21});
+    ck_assert_int_eq(persistence_conclude(&p, &search, 0), PERSISTENCE_FOUND);
+}
+
+/* Marks that are withdrawn bring back none of those that gave way to them. */
+TEST(persistence__keeps_fewer_marks_behind_what_never_left)
+{
+    uint64_t seq = 16;
+    for (; seq < 10 + PERSISTENCE_MARKS; seq++)
+        persistence_on_sent(&p, seq, 100 + 10 * (instant)(seq - 10), STEP);
+    for (int i = 0; i < 3; i++, seq++) {
+        persistence_on_sent(&p, seq, 2000 + 10 * i, STEP);
+        persistence_on_unsent(&p, seq, seq + 1);
+        persistence_check(&p);
+    }
+    search = (struct persistence_search){.newest = seq, .overdue = 9000, .least = 25};
+    persistence_on_gap(&p, &search, (struct interval){0, 15});
+    ck_assert_int_eq(persistence_conclude(&p, &search, 0), PERSISTENCE_FOUND);
+    ck_assert_int_eq(search.end, 140);
+}
+
 TEST(persistence__not_when_the_rest_is_too_short)
 {
     ck_assert_int_eq(judge(0, 0, 10, 15), PERSISTENCE_FOUND);

@@ -125,6 +125,54 @@ TEST(persistent__not_for_a_number_left_out_behind_a_loss)
     expect(0, 5);
 }
 
+/* The channel takes nothing for four seconds, however often it is tried; then two units leave.
+ * Returns the first one's number. */
+static uint32_t block(duration pause)
+{
+    sender_rig_submit(2 * RIG_DATA);
+    for (instant end = rig.now + 4 * SECOND; rig.now < end; rig.now += pause)
+        if (sender_take(rig.s, rig.now, &rig.burst))
+            sender_sent(rig.s, rig.now, &rig.burst, 0);
+    ck_assert(sender_take(rig.s, rig.now, &rig.burst));
+    sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
+    ck_assert_uint_eq(rig.burst.datagrams, 2);
+    ck_assert_uint_gt(rig.burst.first_seq, 20);
+    rig.now += 10 * MILLISECOND;
+    sender_check(rig.s);
+    return (uint32_t)rig.burst.first_seq;
+}
+
+static void acknowledge(uint32_t first, uint32_t end)
+{
+    char bounds[64];
+    snprintf(bounds, sizeof bounds, "0 2 %u %u", first, end);
+    sender_rig_ack(bounds);
+}
+
+/* Nothing arrived of what never left, some numbers of which were left out. In the second row the
+ * first unit behind it has not arrived, either. */
+TEST(persistent__not_while_the_channel_is_blocked, .rows = 2)
+{
+    send_singly();
+    uint32_t first = block(10 * MILLISECOND);
+    ck_assert_uint_gt(sender_counters(rig.s)->left_out, 0);
+    acknowledge(first + (uint32_t)_i, first + 2);
+    expect(0, 10);
+}
+
+/* A unit that left before is lost: and if what left first behind it is, too, nothing has arrived
+ * for four seconds. */
+TEST(persistent__of_both_sides_of_a_blocked_channel, .rows = 2)
+{
+    send_singly();
+    sender_rig_submit(RIG_DATA);
+    send_all();
+    uint32_t first = block(200 * MILLISECOND);
+    acknowledge(first + (uint32_t)_i, first + 2);
+    ck_assert_uint_eq(sender_counters(rig.s)->lost, 1);
+    expect((uint64_t)_i, _i == 0 ? 5 : 2);
+}
+
 TEST(persistent__undone_with_the_loss_when_all_was_late)
 {
     fall_silent(CONGESTION_RENO, 10 * MILLISECOND);
