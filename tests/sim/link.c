@@ -265,7 +265,8 @@ static void forward(struct link *link, instant now, struct datagram *datagram)
 void link_send(struct link *link, instant now, const uint8_t *bytes, uint32_t size)
 {
     const struct conditions *c = &link->conditions;
-    bool is_gone = is_lost(link, now, link->counters.sent++, size);
+    uint64_t index = link->counters.sent++;
+    bool is_gone = is_lost(link, now, index, size);
     bool is_bad = chance_permille(link->random, c->corrupt_permille);
     link->counters.bytes += size;
     link->counters.corrupted += is_bad;
@@ -287,7 +288,8 @@ void link_send(struct link *link, instant now, const uint8_t *bytes, uint32_t si
     datagram->is_marked = is_marked;
     if (is_bad)
         corrupt(link, datagram);
-    if (chance_permille(link->random, c->duplicate_permille)) {
+    bool is_chosen = index < 64 && (c->duplicate_mask >> index & 1) != 0;
+    if (chance_permille(link->random, c->duplicate_permille) || is_chosen) {
         link->counters.duplicated++;
         put(link, copy_of(datagram->bytes, size), due(link, now, size));
     }

@@ -52,6 +52,7 @@ struct conditions {
     uint32_t reorder_by;       /* until so many have overtaken; */
     instant reorder_until;     /* from then on none is; 0: always */
     uint32_t duplicate_permille;
+    uint64_t duplicate_mask;   /* bit k: datagram k is duplicated, counted from the first ever */
     uint32_t replay_permille;  /* an old datagram comes again */
     uint32_t flood_types;      /* bit k: datagrams of type k come again and again, */
     uint32_t flood_copies;     /* so often, */
