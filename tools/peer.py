@@ -566,6 +566,7 @@ class Receiver:
 
     def close(self, now):
         """Says so until the sender confirms."""
+        self.over = min(self.posted, default=self.next_post)  # all messages below were over before
         self.end_messages("closed")
         self.state = "closing" if self.state == "bound" else "over"
         if self.state == "closing":
@@ -642,7 +643,11 @@ class Receiver:
             return
         self.hear(now)
         if self.state == "closing":
-            self.say_close(now)  # and nothing new is acknowledged
+            seq = nearest(d.seq, self.newest)
+            if 0 <= nearest(d.message, self.next_post) < self.over and seq >= 0:
+                self.settle(seq, d, now)  # and nothing new is acknowledged
+            self.closes = 0
+            self.say_close(now)
             return
         self.has_units = True
         self.marks += d.is_marked
@@ -654,11 +659,15 @@ class Receiver:
         self.reached = max(self.reached, number + 1)
         # A single missing number is no disorder: the sender may have left it out.
         is_disorder = not self.newest <= seq <= self.newest + 2
+        self.settle(seq, d, now)
+        is_urgent = d.flags & ANSWER or verdict == "duplicate" or is_disorder
+        self.ack_due = now if is_urgent else min(self.ack_due or now + 0.002, now + 0.002)
+
+    def settle(self, seq, d, now):
+        """The transmission is to be acknowledged."""
         self.settled.add(seq)
         if self.newest_at is None or seq > self.newest:
             self.newest, self.newest_at, self.has_more = seq, now, d.flags & HAS_NEXT
-        is_urgent = d.flags & ANSWER or verdict == "duplicate" or is_disorder
-        self.ack_due = now if is_urgent else min(self.ack_due or now + 0.002, now + 0.002)
 
     def land(self, number, d):
         """The table of Messages on the receiver. What it calls "drop" is not acknowledged."""

@@ -40,13 +40,6 @@ static bool is_over_there(const struct entry *entry, const struct entry *peer)
            (peer->was_cancelled || peer->outcome == OUTCOME_TOO_LARGE);
 }
 
-/* A receiver that closes says what has arrived, as far as it remembers; what it had to forget for
- * want of room, the sender takes for lost. */
-static bool is_forgotten(const struct world *w, const struct entry *entry)
-{
-    return entry->outcome == OUTCOME_CUT_OFF && receiver_counters(w->receiver.core)->forgotten > 0;
-}
-
 /* A receiver that has given up its close is gone, and with it the last acknowledgement. */
 static bool is_unanswered(const struct world *w, const struct entry *entry,
                           const struct entry *peer)
@@ -60,8 +53,8 @@ static void judge_entry(struct world *w, const char *who, const struct entry *en
                         const struct entry *peer)
 {
     struct scene *scene = &w->scene;
-    bool may_fail = w->setup.may_fail || is_over_there(entry, peer) || is_forgotten(w, entry) ||
-                    is_unanswered(w, entry, peer);
+    bool may_fail =
+        w->setup.may_fail || is_over_there(entry, peer) || is_unanswered(w, entry, peer);
     scene_expect(scene, entry->is_over, "%s: message %" PRIu32 " did not end", who, entry->index);
     scene_expect(scene, entry->outcome != OUTCOME_CANCELLED || entry->was_cancelled,
                  "%s: message %" PRIu32 " was not taken back", who, entry->index);

@@ -146,6 +146,15 @@ void messages_in_end_all(struct messages_in *m, enum outcome outcome)
     }
 }
 
+uint64_t messages_in_over(const struct messages_in *m)
+{
+    uint64_t number = m->base;
+    while (number < m->next && (messages_in_at(m, number)->state == MESSAGE_IN_FREE ||
+                                messages_in_at(m, number)->state == MESSAGE_IN_ENDED))
+        number++;
+    return number;
+}
+
 bool messages_in_have_begun(struct messages_in *m)
 {
     for (uint64_t number = m->base; number < m->next; number++) {

@@ -122,6 +122,9 @@ void messages_in_withdraw(struct messages_in *m, struct message_in *message, enu
 /* Ends every message that is left. */
 void messages_in_end_all(struct messages_in *m, enum outcome outcome);
 
+/* All messages below this number are over, and it is the first that is not. O(messages). */
+uint64_t messages_in_over(const struct messages_in *m);
+
 /* Has a message that is POSTED begun to come? O(messages). */
 bool messages_in_have_begun(struct messages_in *m);
 

@@ -181,6 +181,7 @@ void receiver_close(struct receiver *r, instant now)
 {
     if (r->phase != RECEIVER_OPEN)
         return;
+    r->over = messages_in_over(&r->messages);
     messages_in_end_all(&r->messages, OUTCOME_CLOSED);
     r->phase = RECEIVER_CLOSING;
     receiver_clear_due(r, REPLY_REQUESTS);

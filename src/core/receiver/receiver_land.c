@@ -160,22 +160,26 @@ static bool on_data(struct receiver *r, struct landing *landing, struct arrival 
     return true;
 }
 
-/* A unit for a receiver that has closed is not acknowledged: what was failed cannot be told from
- * what was had. But the sender is there and has not heard of the close, so it is said again. */
-static bool on_late_units(struct receiver *r, uint32_t units)
+/* A receiver that has closed acknowledges only what repeats messages that were over before: the
+ * sender may have missed that. What the close has failed it does not have. In either case the
+ * sender is there, and has not heard of the close, or not of all that came: so it is said again. */
+static bool on_late_units(struct receiver *r, const struct arrival *a)
 {
-    r->counters.drop_unposted += units;
-    if (r->phase == RECEIVER_CLOSING)
+    bool is_closing = r->phase == RECEIVER_CLOSING;
+    bool was_over = is_closing && a->number < r->over;
+    r->counters.drop_duplicate += was_over ? a->units : 0;
+    r->counters.drop_unposted += was_over ? 0 : a->units;
+    if (is_closing)
         receiver_set_due(r, REPLY_CLOSES);
     receiver_timer_on_late_unit(&r->timer);
-    return false;
+    return was_over;
 }
 
 /* Finds the message of the row, and enters it there; true if it is to be acknowledged. */
 static bool accept(struct receiver *r, struct landing *landing, struct arrival *a)
 {
     if (r->phase != RECEIVER_OPEN)
-        return on_late_units(r, a->units);
+        return on_late_units(r, a);
     if (a->number >= r->messages.next) {
         r->counters.drop_unposted += a->units;
         return false;

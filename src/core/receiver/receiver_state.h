@@ -90,6 +90,7 @@ struct receiver {
     bool is_agreed;          /* both ends know of the end (receiver_agree_close) */
     enum outcome told;       /* it stays: see receiver_told */
     enum outcome ended;      /* with keys: how its only session was lost; OK: it was not */
+    uint64_t over;           /* when it closed, all messages below were over */
     uint64_t steady;         /* units that landed in place since one did not */
     struct interval planned; /* messages that the newest plan points at */
     uint64_t plans;          /* its number, which no receiver at this place has had */

@@ -335,6 +335,43 @@ void recovery_end_ack(struct recovery *r, uint64_t newest, uint64_t oldest)
     r->newest = greater(r->newest, newest);
 }
 
+/* A unit of the message has not arrived; its last transmission was `seq`. */
+static void note_missing(struct recovery *r, uint64_t message, uint64_t seq, uint64_t first)
+{
+    struct message_out *m = messages_out_find_for(r->to_send.messages, message, false);
+    if (m != NULL && m->may_be_there)
+        m->may_be_there = !units_given_up_are_from(&r->given_up, seq, first);
+}
+
+static void note_all_missing(struct recovery *r, uint64_t first)
+{
+    const struct units_in_transit *t = &r->in_transit;
+    const struct transit_unit *unit;
+    for (uint64_t seq = greater(t->base, first);
+         (unit = units_in_transit_find(&r->in_transit, &seq, t->next)) != NULL; seq++)
+        note_missing(r, unit->message, predecessor_of(unit, seq), first);
+    for (uint32_t i = 0; i < r->to_send.count; i++) {
+        const struct fragment *f = units_to_send_at(&r->to_send, i);
+        note_missing(r, f->message, f->predecessor, first);
+    }
+}
+
+bool recovery_end_missing(struct recovery *r, uint64_t first, enum outcome outcome)
+{
+    struct messages_out *messages = r->to_send.messages;
+    for (uint64_t n = messages->base; n < messages->next; n++) {
+        struct message_out *m = messages_out_at(messages, n);
+        m->may_be_there = m->is_cut && !m->is_whole;
+    }
+    note_all_missing(r, first);
+    for (uint64_t n = messages->base; n < messages->next; n++) {
+        struct message_out *m = messages_out_find_for(messages, n, false);
+        if (m != NULL && !m->may_be_there)
+            messages_out_end(messages, m, outcome);
+    }
+    return messages->live > 0;
+}
+
 /* ---- losses ---- */
 
 struct recovery_pass recovery_begin_pass(struct recovery *r, const struct rtt *rtt)

@@ -118,8 +118,9 @@ bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buf
         return false;
     }
     *number = message->number;
-    if (s->ended != OUTCOME_OK) {
-        messages_out_end_all(&s->messages, s->ended);
+    if (s->ended != OUTCOME_OK || s->session.is_parting) {
+        enum outcome outcome = s->ended != OUTCOME_OK ? s->ended : OUTCOME_PEER_CLOSED;
+        messages_out_end(&s->messages, message, outcome);
         return true;
     }
     if (was_idle && !s->config.stays)
@@ -270,6 +271,10 @@ static void do_due(struct sender *s, instant now, enum sender_due due)
     switch (due) {
     case DUE_UNPAIRED:
         fail_by_time(s, now, due, s->session.unpaired);
+        break;
+    case DUE_PARTED:
+        if (s->messages.live == 0 || !sender_timer_put_off(&s->timer, now, s, due))
+            sender_part(s, now);
         break;
     case DUE_SILENT:
         fail_by_time(s, now, due, OUTCOME_SILENT);

@@ -148,7 +148,8 @@ static void on_intervals(struct sender *s, instant now, const struct block_ack *
         acknowledge(s, interval, &sum);
     }
     note_ecn(s, units - r->in_transit.units, ack->has_ecn);
-    cancel_repeats(s, ack->is_closing, &sum); /* their originals arrived, which may be unmarked */
+    bool is_last = ack->is_closing && !s->session.is_parting;
+    cancel_repeats(s, is_last, &sum); /* their originals arrived, which may be unmarked */
     if (sum.bytes > 0) {
         sum.first = r->in_transit.base;
         sender_timer_on_progress(&s->timer, now);
@@ -184,17 +185,6 @@ static bool is_invented(const struct sender *s, const struct block_ack *ack, uin
     return false;
 }
 
-/* The peer takes nothing more: it confirms this side's close, or closes itself. */
-static void on_peer_closed(struct sender *s, instant now)
-{
-    bool is_confirmation = s->session.has_closed;
-    sender_fail(s, now, OUTCOME_PEER_CLOSED);
-    if (is_confirmation)
-        s->phase = SENDER_CONFIRMED;
-    else
-        sender_session_set_due(&s->session, HELLO_CONFIRMS);
-}
-
 /* A request that units do not answer is answered by a hello, so that the receiver stops repeating
  * it, and knows that this end is there. An empty request is an answer itself. One with news is not
  * urgent to a sender that has buffers left, or has sent before and may be about to send more: units
@@ -214,6 +204,12 @@ static void ask_again(struct sender *s, instant now)
         return;
     s->has_ignored = false;
     answer_request(s, now);
+}
+
+/* The lowest number of which it says whether that came. */
+static uint64_t lowest(const struct sender *s, const struct block_ack *ack, uint64_t newest)
+{
+    return ack->length > 0 ? wide_interval(ack, newest, 0).first : s->session.seq_base;
 }
 
 static void on_ack(struct sender *s, instant now, const struct block_ack *ack)
@@ -236,7 +232,7 @@ static void on_ack(struct sender *s, instant now, const struct block_ack *ack)
         on_intervals(s, now, ack, newest);
     ask_again(s, now);
     if (ack->is_closing)
-        on_peer_closed(s, now);
+        sender_on_peer_closed(s, now, lowest(s, ack, newest));
 }
 
 static void announce(struct sender *s, uint64_t first, uint64_t last, uint64_t size)
@@ -351,12 +347,13 @@ static void replace(struct sender *s, instant now, struct pairing pairing)
     enter(s, now, pairing);
 }
 
-/* Does this request announce buffers that are there? Those of an abandoned session are not. A unit
- * for one would be lost, and with it all that could go on in the next session. */
+/* Does this request announce buffers that are there? Those of an abandoned session are not, nor
+ * those of a peer that has closed. A unit for one would be lost, and with it all that could go on
+ * in the next session. */
 static bool is_of_present(const struct sender *s, const struct request *request)
 {
     return sender_session_has(&s->session, request->pairing) &&
-           !sender_session_is_abandoned(&s->session);
+           !sender_session_is_abandoned(&s->session) && !s->session.is_parting;
 }
 
 /* A request arrived that is not of the present pairing. True if it answers the question; then its

@@ -77,9 +77,10 @@ struct sender_session {
     bool has_shown_cookie;  /* a receiver may have bound the tag */
     bool was_paired;        /* once, in any session */
     bool is_early;          /* paired, because the handshake gave credit: nothing was heard yet */
-    bool is_cut;            /* messages were given up in this session */
-    bool is_untold;         /* the receiver of the last session was left without a word */
-    enum outcome unpaired;  /* why a sender that is never paired fails, as far as is known */
+    bool is_parting;       /* the peer has closed it, and is asked what it has (sender_parting.c) */
+    bool is_cut;           /* messages were given up in this session */
+    bool is_untold;        /* the receiver of the last session was left without a word */
+    enum outcome unpaired; /* why a sender that is never paired fails, as far as is known */
 };
 
 static inline bool sender_session_is_paired(const struct sender_session *s)

@@ -1,7 +1,7 @@
-/* The sender's state: its parts, and what is read from several of them together. Three files may
- * change it (sender.c, sender_take.c, sender_receive.c), by the verbs of the parts, and the steps
- * that they have in common (sender_steps.h). Each part has its own struct, invariants and check;
- * none knows the sender, but for the timer, which reads it.
+/* The sender's state: its parts, and what is read from several of them together. Four files may
+ * change it (sender.c, sender_take.c, sender_receive.c, sender_parting.c), by the verbs of the
+ * parts, and the steps that they have in common (sender_steps.h). Each part has its own struct,
+ * invariants and check; none knows the sender, but for the timer, which reads it.
  *
  *     sender.c   sender_take.c   sender_receive.c     messages in, bursts out, datagrams in
  *         \            |            /

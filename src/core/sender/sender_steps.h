@@ -18,6 +18,14 @@ void sender_hear(struct sender *s, instant now);
 /* Leaves the session: everything in transit is forgotten, an open sender asks for another. */
 void sender_leave(struct sender *s, instant now);
 
+/* The peer has closed the session: `first` is the lowest number of which its acknowledgement, which
+ * was worked off, says whether it came. Leaves the session if that tells all; else asks the peer
+ * for what it may have (sender_parting.c). */
+void sender_on_peer_closed(struct sender *s, instant now, uint64_t first);
+
+/* Leaves the session that the peer has closed: what is left it does not have. */
+void sender_part(struct sender *s, instant now);
+
 /* Behind what may have queued a unit to be repeated; `was_waiting`: there was one before, or one in
  * transit (sender_is_waiting). Else the peer's time to acknowledge something begins now. */
 void sender_wait(struct sender *s, instant now, bool was_waiting);

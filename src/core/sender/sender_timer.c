@@ -14,6 +14,7 @@ static const duration LATELY = 250 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
 static const duration STOPPED = 200 * MILLISECOND; /* later than a starved thread usually is */
 static const duration HEARS = 100 * MILLISECOND;   /* so long is heard what came meanwhile */
+static const duration PARTING = 5 * SECOND;        /* without news of a peer that closes */
 static const duration NO_KEYS_DOUBT = 500 * MILLISECOND; /* who said so may be a stranger */
 
 enum {
@@ -65,6 +66,17 @@ static instant progress_at(const struct sender *s)
 static duration shorter(duration a, duration b)
 {
     return a < b ? a : b;
+}
+
+/* A peer that closes may not have what is left, and then acknowledges nothing. It goes on to close
+ * for as long. */
+static instant parting_at(const struct sender *s)
+{
+    duration most = shorter(PARTING, shorter(s->config.silence, s->config.progress));
+    if (!s->session.is_parting)
+        return NEVER;
+    return s->messages.live == 0 ? s->timer.progress
+                                 : instant_later(s->timer.progress + most, s->timer.put_off);
 }
 
 /* While it waits this side speaks at least this often: a few times within the silence limit. */
@@ -145,7 +157,7 @@ instant sender_deadline(const struct sender *s)
     if (sender_is_over(s))
         return NEVER;
     instant first = instant_earlier(connect_at(s), instant_earlier(silence_at(s), progress_at(s)));
-    first = instant_earlier(first, probe_at(s));
+    first = instant_earlier(first, instant_earlier(parting_at(s), probe_at(s)));
     first = instant_earlier(first, instant_earlier(loss_at(s), hello_at(s)));
     first = instant_earlier(first, path_mtu_deadline(&s->path.mtu));
     return instant_earlier(first, pacing_deadline(&s->flow.pacing));
@@ -198,6 +210,8 @@ enum sender_due sender_timer_due(const struct sender *s, instant now)
         return DUE_NOTHING;
     if (connect_at(s) <= now)
         return DUE_UNPAIRED;
+    if (parting_at(s) <= now)
+        return DUE_PARTED;
     if (silence_at(s) <= now)
         return DUE_SILENT;
     if (progress_at(s) <= now)
@@ -217,6 +231,7 @@ bool sender_timer_put_off(struct sender_timer *t, instant now, const struct send
                           enum sender_due due)
 {
     instant at = due == DUE_UNPAIRED ? connect_at(s)
+                 : due == DUE_PARTED ? parting_at(s)
                  : due == DUE_SILENT ? silence_at(s)
                                      : progress_at(s);
     if (t->put_off != 0 || now - at < STOPPED)

@@ -48,7 +48,8 @@ struct sender_timer {
  * more. */
 enum sender_due {
     DUE_UNPAIRED,        /* fail: no receiver was found, */
-    DUE_SILENT,          /* the peer is silent, */
+    DUE_PARTED,          /* the peer has closed, and has been asked for long enough what it has, */
+    DUE_SILENT,          /* it is silent, */
     DUE_STALLED,         /* or acknowledges nothing */
     DUE_PACE,            /* the next burst need not wait any more */
     DUE_LOSS,            /* give up what is late */

@@ -32,8 +32,8 @@ bool sender_lets_pass(struct sender *s)
     const struct messages_out *m = &s->messages;
     struct units_to_send *u = &s->recovery.to_send;
     return s->phase == SENDER_OPEN && s->ended == OUTCOME_OK &&
-           sender_session_is_paired(&s->session) && u->count == 0 && m->requested >= m->next &&
-           (u->cursor >= m->next || units_to_send_is_done(u));
+           sender_session_is_paired(&s->session) && !s->session.is_parting && u->count == 0 &&
+           m->requested >= m->next && (u->cursor >= m->next || units_to_send_is_done(u));
 }
 
 bool sender_next_whole(struct sender *s, struct whole *whole, uint64_t *posted)
@@ -102,7 +102,8 @@ void sender_whole_came_back(struct sender *s, instant now, uint64_t number)
 bool sender_credit(struct sender *s, uint64_t in_session, uint64_t size)
 {
     uint64_t number = s->session.message_base + in_session;
-    if (number - s->messages.base >= s->messages.capacity * MESSAGES_OUT_AHEAD)
+    bool is_far = number - s->messages.base >= s->messages.capacity * MESSAGES_OUT_AHEAD;
+    if (is_far || s->session.is_parting)
         return false;
     if (messages_out_announce(&s->messages, number, size))
         units_to_send_match(&s->recovery.to_send, number);

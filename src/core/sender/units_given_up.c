@@ -100,6 +100,17 @@ bool units_given_up_has_brought(const struct units_given_up *g, uint64_t seq,
     return false;
 }
 
+bool units_given_up_are_from(const struct units_given_up *g, uint64_t seq, uint64_t first)
+{
+    for (uint32_t links = 0; links < CHAIN_MOST && seq != UNIT_NEVER_SENT; links++) {
+        uint32_t i = search(g, seq);
+        if (seq < first || i == g->count || at(g, i)->seq != seq)
+            return false;
+        seq = at(g, i)->predecessor;
+    }
+    return seq == UNIT_NEVER_SENT;
+}
+
 static void remove_settled(struct units_given_up *g)
 {
     uint32_t kept = 0;

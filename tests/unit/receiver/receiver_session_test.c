@@ -544,6 +544,41 @@ TEST(close__a_unit_comes_late)
     ck_assert(receiver_is_closed(rig.r));
 }
 
+/* The sender has not heard that message 0 is whole, and repeats it: that is acknowledged, with the
+ * close. What comes of message 1, which the close has failed, is not. */
+TEST(close__what_was_whole_comes_again)
+{
+    start();
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 10));
+    receiver_rig_expect_message(0, 10);
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect_end(OUTCOME_CLOSED);
+    receiver_rig_expect("close + 0 1");
+    receiver_rig_land_unit(receiver_rig_last(5, 0, 0, 10));
+    receiver_rig_expect("close + 0 1 5 6");
+    receiver_rig_land_unit(receiver_rig_last(6, 1, 0, 10));
+    receiver_rig_expect("close + 0 1 5 6");
+    receiver_rig_expect_silence();
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_duplicate, 1);
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_unposted, 1);
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
+    ck_assert(receiver_is_confirmed(rig.r));
+}
+
+/* A message that ended before, but whose event is still to be taken, was whole; one behind a
+ * message that the close has failed may have been, and nobody remembers. */
+TEST(close__what_was_whole_out_of_order_comes_again, .rows = 2)
+{
+    uint32_t whole = (uint32_t)_i;
+    start();
+    receiver_rig_land_unit(receiver_rig_last(0, whole, 0, 10));
+    receiver_close(rig.r, rig.now);
+    receiver_rig_expect("close + 0 1");
+    receiver_rig_land_unit(receiver_rig_last(5, whole, 0, 10));
+    receiver_rig_expect(whole == 0 ? "close + 0 1 5 6" : "close + 0 1");
+    receiver_rig_expect_silence();
+}
+
 /* It is closed: then nothing is said any more. */
 TEST(close__a_unit_comes_too_late)
 {

@@ -50,6 +50,25 @@ TEST(units_given_up_clear__forgets_all)
     ck_assert(!units_given_up_has_brought(&g, 5, &whole));
 }
 
+/* 9 repeats 7, and 7 repeats 5. Where the first of them is forgotten nobody knows. */
+TEST(units_given_up_are_from__the_whole_chain)
+{
+    put(5, UNIT_NEVER_SENT);
+    put(7, 5);
+    put(9, 7);
+    ck_assert(units_given_up_are_from(&g, 9, 5));
+    ck_assert(!units_given_up_are_from(&g, 9, 6));
+    ck_assert(!units_given_up_are_from(&g, 9, 10));
+    ck_assert(units_given_up_are_from(&g, 5, 5));
+    ck_assert(units_given_up_are_from(&g, UNIT_NEVER_SENT, 100));
+    ck_assert(!units_given_up_are_from(&g, 8, 0));
+    put(11, 9);
+    ck_assert(units_given_up_are_from(&g, 11, 5));
+    put(13, 11);
+    ck_assert(!units_given_up_are_from(&g, 13, 0));
+    ck_assert(!units_given_up_are_from(&g, 7, 0));
+}
+
 /* Where few of many are settled they stay, change nothing, and are forgotten in their turn. */
 TEST(units_given_up_settle__few_of_many)
 {
