@@ -995,9 +995,13 @@ ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_conne
  * TLS and TCP, and not after 3.5. For that the caller gives zcrp_connect a time limit of 0, and
  * submits at once: up to 10 KiB leave with the last bytes of the handshake, when the listener is
  * authenticated. They land once the caller is authenticated, too. If the listener refuses the
- * caller's key, or has no room, the messages fail as they do without first messages. The library
- * repeats what does not arrive. Without keys the first message takes 2.5 round trips in any case;
- * first messages then save the time until the program has accepted and posted. */
+ * caller's key, or has no room, the messages fail as they do without first messages. If it forgets
+ * a caller that has sent some and waits for room, because it was started anew, or heard nothing for
+ * 3 s and gave the place to another one, the connection ends with ZCRP_ERROR_RESTARTED: nobody
+ * knows whether they arrived, so the library does not send them to the listener once more.
+ * Otherwise the library repeats what does not arrive. Without keys the first message takes 2.5
+ * round trips in any case; first messages then save the time until the program has accepted and
+ * posted. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_first(const struct zcrp_connection *connection,
                                                    uint32_t index);
 
