@@ -182,7 +182,7 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
 {
     instant returns_at = entity_reader(e) == e ? lease_returns_at(&e->link->lease) : NEVER;
     instant due = instant_earlier(e->unblock_at, instant_earlier(returns_at, e->notice.due));
-    instant flushed = flush_at(&e->flush);
+    instant flushed = e->is_sending ? NEVER : flush_at(&e->flush); /* else whoever sends ends it */
 
     due = instant_earlier(due, transport_deadline(e->transport));
     if (e->transport->is_late)

@@ -130,3 +130,93 @@ TEST(gathering__while_another_thread_waits)
     for (int i = 0; i < 20; i++)
         gather_beside_a_waiter();
 }
+
+/* ---- beside a send that is held up ---- */
+
+/* Holds up the thread that sends the next unit, as the pages of a mapped file may. */
+struct hold {
+    _Atomic bool is_next, is_on, is_over;
+};
+
+static void hold_up(void *context, const struct zcrp_crossing *crossing)
+{
+    struct hold *h = context;
+
+    if (!crossing->is_outward || !atomic_exchange(&h->is_next, false))
+        return;
+    h->is_on = true;
+    for (int i = 0; i < 5000 && !h->is_over; i++)
+        usleep(1000);
+    h->is_on = false;
+}
+
+/* One message, and the ends that it goes between. */
+struct flight {
+    struct ends ends;
+    struct zcrp_msg *out;
+};
+
+static void *submit_one(void *context)
+{
+    const struct flight *t = context;
+
+    ck_assert_int_eq(zcrp_submit(t->ends.sender, t->out, SIZE), ZCRP_OK);
+    return NULL;
+}
+
+/* What gathers meanwhile is due, and nobody can send it. Other senders have their time all the
+ * same: this one's limit passes although nobody waits for its message. */
+TEST(gathering__beside_a_send_that_is_held_up)
+{
+    struct hold hold = {.is_next = false};
+    const struct zcrp_options held = {.tap = hold_up,
+                                      .tap_context = &hold,
+                                      .flags = ZCRP_NO_MEMORY},
+                              brief = {.connect_ns = 200 * ENDS_MILLISECOND};
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false),
+                    others = loopback_open(LOOPBACK_UDP4, false);
+    struct flight t = {.ends = ends_open_at(&sockets, &held, NULL), .out = ends_filled(SIZE, 1)};
+    struct zcrp_msg *in[LEFT + 3], *out[LEFT + 1];
+    struct zcrp_msg *more = ends_filled(SIZE, 2), *lost = ends_filled(SIZE, 3);
+    struct zcrp_entity *other;
+    pthread_t thread;
+
+    ck_assert_int_eq(zcrp_open_sender(&other, others.sender, &brief), 0);
+    ck_assert_int_ge(zcrp_descriptor(t.ends.sender), 0);
+    for (int i = 0; i < LEFT + 3; i++) {
+        in[i] = ends_empty(SIZE);
+        ck_assert_int_eq(zcrp_submit(t.ends.receiver, in[i], SIZE), ZCRP_OK);
+    }
+    for (int i = 0; i < LEFT + 1; i++) {
+        out[i] = ends_filled(SIZE, 0);
+        ck_assert_int_eq(zcrp_submit(t.ends.sender, out[i], SIZE), ZCRP_OK);
+        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
+    }
+    hold.is_next = true;
+    ck_assert_int_eq(pthread_create(&thread, NULL, submit_one, &t), 0);
+    while (!hold.is_on)
+        usleep(1000);
+    ck_assert_ptr_eq(zcrp_collect(t.ends.sender), out[0]); /* and there is more */
+    ck_assert_int_eq(zcrp_submit(t.ends.sender, more, SIZE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(other, lost, SIZE), ZCRP_OK);
+    for (int i = 0; i < 3000 && zcrp_error(lost) == ZCRP_ERROR_BUSY; i++)
+        usleep(1000);
+    bool was_held = hold.is_on;
+    int code = zcrp_error(lost);
+    hold.is_over = true;
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert(was_held);
+    ck_assert_int_ne(code, ZCRP_ERROR_BUSY);
+    ck_assert_int_eq(ends_wait(more), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(t.out), ZCRP_OK);
+    ck_assert_int_eq(zcrp_close(other), 0);
+    ends_close(&t.ends);
+    loopback_close(&others);
+    for (int i = 0; i < LEFT + 3; i++)
+        zcrp_free_msg(in[i]);
+    for (int i = 0; i < LEFT + 1; i++)
+        zcrp_free_msg(out[i]);
+    zcrp_free_msg(t.out);
+    zcrp_free_msg(more);
+    zcrp_free_msg(lost);
+}
