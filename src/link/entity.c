@@ -175,6 +175,15 @@ static bool note_offers(struct zcrp_entity *e)
     return has_come;
 }
 
+/* When what is put off is sent at the latest. While a thread has a burst out, which may be held up,
+ * nobody else can send it: then it is looked at again later. */
+static instant flush_due(const struct zcrp_entity *e)
+{
+    instant at = flush_at(&e->flush);
+
+    return e->is_sending && at < e->due ? instant_later(at, clock_now() + MILLISECOND) : at;
+}
+
 /* When the timeout thread has something to do. A receiver's deadlines are for control datagrams.
  * They go with what is gathered, but for acknowledgements, or with what is held. A thread that is
  * sending sends them, too: then there is nothing to do but to look again later. */
@@ -182,7 +191,7 @@ static instant next_due(const struct zcrp_entity *e, instant deadline)
 {
     instant returns_at = entity_reader(e) == e ? lease_returns_at(&e->link->lease) : NEVER;
     instant due = instant_earlier(e->unblock_at, instant_earlier(returns_at, e->notice.due));
-    instant flushed = e->is_sending ? NEVER : flush_at(&e->flush); /* else whoever sends ends it */
+    instant flushed = flush_due(e);
 
     due = instant_earlier(due, transport_deadline(e->transport));
     if (e->transport->is_late)

@@ -366,6 +366,13 @@ static void set_alarm(struct engine *engine, instant at)
         alarm_set(&engine->alarm, at);
 }
 
+/* While the thread does turns, a deadline that is over already is over now: other members have
+ * their turns first, as with naps. Within the mutex. */
+static instant in_turn(const struct engine *engine, instant at)
+{
+    return engine->rings_at == ENGINE_AWAKE ? instant_later(at, clock_now()) : at;
+}
+
 void engine_due(struct engine_member *m, instant at, uint32_t wish)
 {
     struct engine *engine = m->engine;
@@ -379,7 +386,7 @@ void engine_due(struct engine_member *m, instant at, uint32_t wish)
     if (at == NEVER)
         deadlines_remove(&engine->deadlines, &m->deadline);
     else
-        deadlines_set(&engine->deadlines, &m->deadline, at);
+        deadlines_set(&engine->deadlines, &m->deadline, in_turn(engine, at));
     if (engine->rings_at != ENGINE_AWAKE)
         set_alarm(engine, first_deadline(engine));
     mutex_unlock(&engine->mutex);

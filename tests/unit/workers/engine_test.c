@@ -23,6 +23,7 @@ struct rig {
     _Atomic bool is_held; /* a turn goes on */
     _Atomic bool is_in;   /* a turn runs */
     _Atomic bool is_busy; /* it wants its turn again at once, each time */
+    uint32_t wish;        /* of its deadlines, within its turns */
     _Atomic bool arms;    /* the next one arms the socket, as another thread may meanwhile */
     struct rig *beside;   /* or has another member's peer watched: */
     int replaces;         /* by this descriptor */
@@ -73,6 +74,8 @@ static void on_expire(void *client)
 {
     struct rig *rig = client;
     turn(rig, &rig->expiries);
+    if (atomic_load(&rig->is_busy))
+        engine_due(&rig->member, 0, ++rig->wish);
 }
 
 static void on_peer_ended(void *client)
@@ -396,6 +399,25 @@ TEST(engine_due__out_of_order)
     ck_assert_int_eq(atomic_load(&rig[0].expiries), 1);
     for (int i = 0; i < 2; i++)
         leave(&rig[i]);
+}
+
+/* Its deadline is over whenever the engine is told of it. */
+TEST(engine_due__beside_one_that_is_always_over)
+{
+    struct rig busy, rig;
+
+    join(&busy, ENGINE_RECEIVERS);
+    join(&rig, ENGINE_RECEIVERS);
+    busy.wish = 1;
+    atomic_store(&busy.is_busy, true);
+    engine_due(&busy.member, 0, 1);
+    ck_assert(reaches(&busy.expiries, 10));
+    engine_due(&rig.member, clock_now() + MILLISECOND, 1);
+    bool has_expired = becomes(&rig.expiries, 1);
+    atomic_store(&busy.is_busy, false);
+    leave(&rig);
+    leave(&busy);
+    ck_assert(has_expired);
 }
 
 TEST(engine_ready__sends)
