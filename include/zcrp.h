@@ -38,8 +38,9 @@
  * Forks. A child may open entities of its own; with the paper's API it has to close its parent's
  * first. It may close its parent's entities: that frees the child's copies and tells the
  * peer nothing. Any other call with an entity of the parent, or with a message that the parent has
- * in flight, fails with ZCRP_ERROR_FORKED. There are three exceptions: zcrp_probe and zcrp_wait_any
- * say that such a message has ended, and zcrp_collect returns NULL.
+ * in flight, fails with ZCRP_ERROR_FORKED. There are four exceptions: zcrp_probe and zcrp_wait_any
+ * say that such a message has ended, zcrp_collect returns NULL, and zcrp_connection_alloc_msg makes
+ * an ordinary message.
  *
  * Strangers. The library drops and counts the datagrams of a stranger that cannot read the path. A
  * stranger that can read it is kept out by keys, if both ends have some (see "Keys").
@@ -1030,8 +1031,9 @@ ZCRP_PUBLIC int zcrp_connection_local(const struct zcrp_connection *connection, 
 
 /* A message as zcrp_alloc_msg makes it, in memory that a peer on this host may map. The memory
  * comes from options.mapped_bytes, rounded up to pages. If that is used up, or the peer is on
- * another host, the memory is ordinary, and everything else is the same. It may be sent or received
- * over any entity. NULL: no memory.
+ * another host, or this process is a child of the one that made the connection, the memory is
+ * ordinary, and everything else is the same. It may be sent or received over any entity. NULL: no
+ * memory.
  *
  * From one such message into another the library copies bytes without the kernel, about one and a
  * half times as fast as from one process's memory into another's. A peer that may not read this
@@ -1040,7 +1042,9 @@ ZCRP_PUBLIC int zcrp_connection_local(const struct zcrp_connection *connection, 
  *
  * It exposes memory. Until the connection is closed and its last message freed, a peer of this user
  * on this host can read all of this memory: messages of the other direction, bytes that are written
- * there later, and bytes of freed messages. It can write nowhere. */
+ * there later, and bytes of freed messages. It can write nowhere. A child of this process can read
+ * and write it, too: after a fork, both processes have the same bytes in messages that were made
+ * there before, and each sees what the other writes. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *connection,
                                                        nlong size);
 

@@ -106,7 +106,8 @@ static bool put(struct shared_arena *a, struct piece *piece)
 
 void *shared_arena_take(struct shared_arena *a, size_t bytes)
 {
-    struct piece *piece = bytes <= a->bytes ? malloc(sizeof(*piece)) : NULL;
+    bool is_own = a->generation == forked_generation();
+    struct piece *piece = is_own && bytes <= a->bytes ? malloc(sizeof(*piece)) : NULL;
 
     if (piece == NULL)
         return NULL;

@@ -8,8 +8,9 @@
  * again, and goes back to the system with the arena. The arena lasts until the last piece was given
  * back and nobody holds it.
  *
- * Any thread, any time. In a child of the process that made it, giving back and letting go do
- * nothing: a lock may be held by a thread that the child does not have. */
+ * Any thread, any time. In a child of the process that made it, which has the same pages, nothing
+ * is taken, and giving back and letting go do nothing: a lock may be held by a thread that the
+ * child does not have, and what is free there its parent may take. */
 #ifndef ZCRP_TRANSPORT_SHM_SHARED_ARENA_H
 #define ZCRP_TRANSPORT_SHM_SHARED_ARENA_H
 

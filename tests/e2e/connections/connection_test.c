@@ -646,3 +646,34 @@ TEST(connection__in_a_child, .needs = ends_live_in_a_child)
     house_pass(h.there, h.here, MESSAGE, 6);
     part(&h);
 }
+
+/* What a peer may map is shared with the children of this process, too: so none of them makes a
+ * message there, where the parent makes its own. */
+TEST(connection__mapped_messages_in_a_child, .needs = ends_live_in_a_child)
+{
+    const struct zcrp_options mapped = {.mapped_bytes = MESSAGE};
+    struct home h = meet(&mapped);
+    int go[2], status;
+
+    ck_assert_int_eq(pipe(go), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        bool is_told = read(go[0], &byte, 1) == 1;
+        struct zcrp_msg *m = zcrp_connection_alloc_msg(h.there, MESSAGE);
+        if (m != NULL)
+            memset(m->buffer, 2, MESSAGE);
+        _exit(is_told ? 0 : 1);
+    }
+    struct zcrp_msg *m = zcrp_connection_alloc_msg(h.there, MESSAGE);
+    memset(m->buffer, 1, MESSAGE);
+    ck_assert_int_eq(write(go[1], "", 1), 1);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(m->buffer[0], 1);
+    ck_assert_int_eq(m->buffer[MESSAGE - 1], 1);
+    zcrp_free_msg(m);
+    part(&h);
+    (void)close(go[0]);
+    (void)close(go[1]);
+}
