@@ -1023,7 +1023,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_connection_wait(struct zcrp_connection *conne
 /* Writes the peer's address and port ("192.0.2.1:7000", "[2001:db8::1]:7000") to `text`, or this
  * end's. An IPv4 address is written as one, also at an IPv6 listener. With keys a caller
  * may come to another address (zcrp_stats, moves), which is written then. 0, or ZCRP_ERROR_SIZE
- * if `size` bytes are too few (64 are enough), _ARGUMENT, _ADDRESS. */
+ * if `size` bytes are too few (64 are enough), _ARGUMENT, _ADDRESS, _FORKED, _TRACE. */
 ZCRP_PUBLIC int zcrp_connection_peer(const struct zcrp_connection *connection, char *text,
                                      size_t size);
 ZCRP_PUBLIC int zcrp_connection_local(const struct zcrp_connection *connection, char *text,
@@ -1051,12 +1051,13 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_alloc_msg(struct zcrp_connection *c
 /* Writes the peer's authenticated identity: the identity of its pre-shared key, or "sha256:"
  * and the fingerprint of its public key (of a certificate: of that as a whole). 0, or
  * ZCRP_ERROR_SIZE if `size` bytes are too few (ZCRP_KEYS_IDENTITY_MOST + 1 are enough), _IDLE if
- * the connection has no keys, or is not up yet, _ARGUMENT. */
+ * the connection has no keys, or has not authenticated its peer yet, _ARGUMENT, _FORKED, _TRACE. A
+ * caller authenticates its peer before the connection is up: also if the listener has no room. */
 ZCRP_PUBLIC int zcrp_connection_identity(const struct zcrp_connection *connection, char *text,
                                          size_t size);
 
 /* The identity of the peer of a sender or a receiver with keys: over descriptors, or one half of a
- * connection. 0, or ZCRP_ERROR_SIZE, _IDLE, _ARGUMENT, _FORKED. */
+ * connection. 0, or ZCRP_ERROR_SIZE, _IDLE, _ARGUMENT, _FORKED, _TRACE. */
 ZCRP_PUBLIC int zcrp_identity(struct zcrp_entity *entity, char *text, size_t size);
 
 /* Calls zcrp_interrupt for both halves. This ends the waits for their messages, the receiver's

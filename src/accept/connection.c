@@ -300,13 +300,13 @@ int zcrp_connection_peer(const struct zcrp_connection *connection, char *text, s
 {
     if (connection == NULL || text == NULL)
         return code_of_null(connection == NULL ? "connection" : "text");
+    int code = process_refusal(connection->generation);
+    if (code != ZCRP_OK)
+        return code;
     struct mutex *mutex = &connection->sender->link->mutex;
-    bool is_own = connection->generation == forked_generation(); /* else nobody may hold it */
-    if (is_own)
-        mutex_lock(mutex);
+    mutex_lock(mutex);
     const union address peer = connection->peer;
-    if (is_own)
-        mutex_unlock(mutex);
+    mutex_unlock(mutex);
     return write_address(&peer, text, size);
 }
 
@@ -314,6 +314,9 @@ int zcrp_connection_local(const struct zcrp_connection *connection, char *text, 
 {
     if (connection == NULL || text == NULL)
         return code_of_null(connection == NULL ? "connection" : "text");
+    int code = process_refusal(connection->generation);
+    if (code != ZCRP_OK)
+        return code;
     union address own = address_of_socket(connection->fd);
     return write_address(&own, text, size);
 }

@@ -103,6 +103,9 @@ static void call_for_peers(struct caller *c)
     ck_assert_int_eq(zcrp_accept(c->listener, &connection, 0), ZCRP_ERROR_TRACE);
     ck_assert_int_eq(zcrp_connection_status(c->connection), ZCRP_ERROR_TRACE);
     ck_assert_int_eq(zcrp_connection_wait(c->connection, 0), ZCRP_ERROR_TRACE);
+    ck_assert_int_eq(zcrp_connection_peer(c->connection, (char[64]){0}, 64), ZCRP_ERROR_TRACE);
+    ck_assert_int_eq(zcrp_connection_local(c->connection, (char[64]){0}, 64), ZCRP_ERROR_TRACE);
+    ck_assert_int_eq(zcrp_connection_identity(c->connection, (char[64]){0}, 64), ZCRP_ERROR_TRACE);
     ck_assert_int_eq(zcrp_connection_close(c->connection), ZCRP_ERROR_TRACE);
     ck_assert_int_eq(zcrp_listener_descriptor(c->listener), ZCRP_ERROR_TRACE);
     ck_assert_int_eq(zcrp_listener_stats(c->listener, &stats), ZCRP_ERROR_TRACE);

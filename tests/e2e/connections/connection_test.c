@@ -625,12 +625,16 @@ TEST(connection__in_a_child, .needs = ends_live_in_a_child)
 {
     struct home h = meet(NULL);
     struct zcrp_connection *c;
+    char text[64];
     int status;
     pid_t child = fork();
 
     if (child == 0) {
         bool good = zcrp_connection_status(h.there) == ZCRP_ERROR_FORKED &&
                     zcrp_connection_wait(h.there, 0) == ZCRP_ERROR_FORKED &&
+                    zcrp_connection_peer(h.there, text, 64) == ZCRP_ERROR_FORKED &&
+                    zcrp_connection_local(h.there, text, 64) == ZCRP_ERROR_FORKED &&
+                    zcrp_connection_identity(h.there, text, 64) == ZCRP_ERROR_FORKED &&
                     zcrp_accept(h.listener, &c, 0) == ZCRP_ERROR_FORKED &&
                     zcrp_connection_close(h.there) == ZCRP_OK &&
                     zcrp_connection_close(h.here) == ZCRP_OK &&

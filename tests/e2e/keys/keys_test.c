@@ -269,7 +269,7 @@ TEST(keys__connect_and_then_accept, .needs = has_keys)
 }
 
 /* A caller that finds no room waits, also longer than a handshake may take, and is admitted as soon
- * as there is room. With first messages it has sent units by then. */
+ * as there is room. With first messages it has sent units by then. It knows who the listener is. */
 TEST(keys__room_comes_later, .needs = has_keys, .rows = 2)
 {
     const struct zcrp_options full = {.connections = 1,
@@ -279,6 +279,7 @@ TEST(keys__room_comes_later, .needs = has_keys, .rows = 2)
                               patient = {.connect_ns = 60 * ENDS_SECOND};
     struct zcrp_msg *out = zcrp_alloc_msg(1000);
     struct zcrp_listener_stats stats;
+    char text[IDENTITY];
     struct pair p, other;
     p.house = house_with(full, shared("alice", key));
     ck_assert_int_eq(call(&p, patient, shared("alice", key), -1), ZCRP_OK);
@@ -294,6 +295,8 @@ TEST(keys__room_comes_later, .needs = has_keys, .rows = 2)
         if (stats.dropped > 0 && known_at == INT64_MAX)
             known_at = clock_now_ns();
     } while (known_at == INT64_MAX || clock_now_ns() - known_at < 2 * full.connect_ns);
+    ck_assert_int_eq(zcrp_connection_identity(other.there, text, sizeof text), ZCRP_OK);
+    ck_assert_str_eq(text, "alice");
     (void)zcrp_connection_close(p.there);
     (void)zcrp_connection_close(p.here);
     ck_assert_int_eq(zcrp_connection_wait(other.there, -1), ZCRP_OK);
