@@ -500,7 +500,8 @@ struct zcrp_options {
      * A receiver waits for its first sender without limit. Default 5 s; and zcrp_connect then fails
      * with ZCRP_ERROR_REFUSED as soon as it is sure that nobody listens: when the system has said
      * so several times, for a second, and nothing else came. With any other value it goes on
-     * trying, because the peer may be late. */
+     * trying, because the peer may be late. A listener with keys gives each caller 5 s for the
+     * handshake, whatever its own connect_ns is. */
     int64_t connect_ns;
 
     /* Senders: if datagrams of the peer arrive, but acknowledge nothing that is in transit for this

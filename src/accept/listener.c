@@ -215,7 +215,7 @@ static int open_pending(struct zcrp_listener *l)
         .places = HANDSHAKES_MOST,
         .of_host = HANDSHAKES_OF_HOST,
         .at_once = HANDSHAKES_AT_ONCE,
-        .limit = l->options.connect_ns,
+        .limit = HANDSHAKE_LIMIT,
         .credit = {.count = l->options.first_messages, .size = l->options.first_bytes},
         .context = l,
         .send = send_answer,

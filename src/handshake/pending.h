@@ -25,6 +25,10 @@
 #include "tls_handshake.h"
 #include "transport/address.h"
 
+/* How long a handshake may take. A sender whose handshake has not ended by then begins anew. A
+ * cookie is good for longer. */
+#define HANDSHAKE_LIMIT (5 * SECOND)
+
 /* A caller that does not go on with its handshake keeps its place for this long, if others want it.
  */
 #define HANDSHAKE_PATIENCE SECOND

@@ -7,9 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static const duration HANDSHAKE_LIMIT = 5 * SECOND; /* a cookie is good for longer */
-static const duration ANEW_LEAST = SECOND;          /* for a peer to answer once more */
-static const duration KEYS_ARE_USED = MILLISECOND;  /* by another thread */
+static const duration ANEW_LEAST = SECOND;         /* for a peer to answer once more */
+static const duration KEYS_ARE_USED = MILLISECOND; /* by another thread */
 
 static bool is_sender(const struct zcrp_entity *e)
 {

@@ -1,11 +1,13 @@
 /* A listener with keys, and a receiver over descriptors, that lacks a thread, or memory for a
  * handshake. */
 /* wrap: thread_start tls_handshake_create tls_handshake_make_keys first_messages_make */
+/* wrap: pending_open */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "../support/own.h"
 
 #include "accept/first_messages.h"
+#include "handshake/pending.h"
 #include "handshake/tls_handshake.h"
 #include "platform/thread.h"
 #include "zcrp.h"
@@ -54,6 +56,15 @@ bool __wrap_first_messages_make(struct first_messages *f, uint32_t count, nlong 
     return __real_first_messages_make(f, count, bytes);
 }
 
+static duration opened_limit; /* of the last that was opened */
+
+int __real_pending_open(struct pending **pending, const struct pending_rules *rules);
+int __wrap_pending_open(struct pending **pending, const struct pending_rules *rules)
+{
+    opened_limit = rules->limit;
+    return __real_pending_open(pending, rules);
+}
+
 static struct zcrp_options options;
 static bool has_keys;
 
@@ -87,6 +98,22 @@ TEST(listen__no_thread)
     start_error = 0;
     assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", &options), ZCRP_OK);
     assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
+}
+
+/* How long the listener's own connections look for a peer says nothing of its callers. */
+TEST(listen__time_of_a_handshake)
+{
+    if (!has_keys)
+        skip();
+    static const int64_t limits[] = {1, INT64_MAX};
+    struct zcrp_listener *listener;
+
+    for (int i = 0; i < 2; i++) {
+        options.connect_ns = limits[i];
+        assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", &options), ZCRP_OK);
+        assert_int_equal(opened_limit, 5 * second);
+        assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
+    }
 }
 
 /* Connects; what becomes of it within the limit. */
