@@ -370,6 +370,7 @@ void connection_abandon(struct zcrp_connection *c)
     entity_abandon(c->receiver);
     (void)close(c->fd);
     peers_leave(c->peers, &c->peer, true);
+    shared_arena_let_go(c->arena);
     first_messages_free(&c->first);
     free(c);
 }

@@ -44,13 +44,33 @@ static bool map(struct shared_arena *a)
     return shared_file_seal(a->fd, NUMBER_SEAL_FUTURE_WRITE);
 }
 
+static bool is_in_child(const struct shared_arena *a)
+{
+    return a->generation != forked_generation();
+}
+
+/* In a child a thread that is not there may have been about to change the list: that is left. */
+static void free_pieces(struct shared_arena *a)
+{
+    struct piece *piece = mutex_is_free(&a->mutex) ? a->first : NULL;
+
+    while (piece != NULL) {
+        struct piece *next = piece->next;
+        free(piece);
+        piece = next;
+    }
+}
+
 static void destroy(struct shared_arena *a)
 {
     if (a->memory != NULL)
         (void)munmap(a->memory, a->bytes);
     if (a->fd >= 0)
         (void)close(a->fd);
-    mutex_fini(&a->mutex);
+    if (is_in_child(a))
+        free_pieces(a);
+    else
+        mutex_fini(&a->mutex);
     free(a);
 }
 
@@ -80,7 +100,7 @@ struct shared_arena *shared_arena_hold(struct shared_arena *a)
 
 void shared_arena_let_go(struct shared_arena *a)
 {
-    if (a != NULL && a->generation == forked_generation() && atomic_fetch_sub(&a->holders, 1) == 1)
+    if (a != NULL && atomic_fetch_sub(&a->holders, 1) == 1)
         destroy(a);
 }
 
@@ -106,8 +126,8 @@ static bool put(struct shared_arena *a, struct piece *piece)
 
 void *shared_arena_take(struct shared_arena *a, size_t bytes)
 {
-    bool is_own = a->generation == forked_generation();
-    struct piece *piece = is_own && bytes <= a->bytes ? malloc(sizeof(*piece)) : NULL;
+    bool may_fit = !is_in_child(a) && bytes <= a->bytes;
+    struct piece *piece = may_fit ? malloc(sizeof(*piece)) : NULL;
 
     if (piece == NULL)
         return NULL;
@@ -123,12 +143,11 @@ void *shared_arena_take(struct shared_arena *a, size_t bytes)
     return a->memory + piece->at;
 }
 
-void shared_arena_give(struct shared_arena *a, void *memory)
+/* Within the process that made it: the place may be taken again. */
+static void free_place(struct shared_arena *a, const void *memory)
 {
     struct piece **link = &a->first;
 
-    if (a->generation != forked_generation())
-        return;
     mutex_lock(&a->mutex);
     while (*link != NULL && a->memory + (*link)->at != memory)
         link = &(*link)->next;
@@ -137,6 +156,12 @@ void shared_arena_give(struct shared_arena *a, void *memory)
     *link = piece->next;
     mutex_unlock(&a->mutex);
     free(piece);
+}
+
+void shared_arena_give(struct shared_arena *a, void *memory)
+{
+    if (!is_in_child(a))
+        free_place(a, memory);
     shared_arena_let_go(a);
 }
 

@@ -8,9 +8,9 @@
  * again, and goes back to the system with the arena. The arena lasts until the last piece was given
  * back and nobody holds it.
  *
- * Any thread, any time. In a child of the process that made it, which has the same pages, nothing
- * is taken, and giving back and letting go do nothing: a lock may be held by a thread that the
- * child does not have, and what is free there its parent may take. */
+ * Any thread, any time. A child of the process that made it has the same pages, and counts for
+ * itself how long it needs them. It takes none: its parent may take what is free there. What it
+ * gives back is not taken again: the lock may be held by a thread that the child does not have. */
 #ifndef ZCRP_TRANSPORT_SHM_SHARED_ARENA_H
 #define ZCRP_TRANSPORT_SHM_SHARED_ARENA_H
 

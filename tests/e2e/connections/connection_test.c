@@ -1,6 +1,7 @@
 /* Connections: a listener with many peers on one port, both directions over one socket, and what
  * ends them. */
 #include "../../support/house.h"
+#include "../../support/own.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -656,9 +658,10 @@ TEST(connection__in_a_child, .needs = ends_live_in_a_child)
 TEST(connection__mapped_messages_in_a_child, .needs = ends_live_in_a_child)
 {
     const struct zcrp_options mapped = {.mapped_bytes = MESSAGE};
-    struct home h = meet(&mapped);
     int go[2], status;
 
+    ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
+    struct home h = meet(&mapped);
     ck_assert_int_eq(pipe(go), 0);
     pid_t child = fork();
     if (child == 0) {
@@ -680,4 +683,36 @@ TEST(connection__mapped_messages_in_a_child, .needs = ends_live_in_a_child)
     part(&h);
     (void)close(go[0]);
     (void)close(go[1]);
+}
+
+/* Closes what its parent has open. The exit status says what is left; 0: nothing. */
+static int close_in_a_child(struct home *h, struct zcrp_msg *m, int descriptors)
+{
+    if (zcrp_connection_close(h->there) != ZCRP_OK || zcrp_connection_close(h->here) != ZCRP_OK ||
+        zcrp_listener_close(h->listener) != ZCRP_OK)
+        return 1;
+    if (m->buffer[0] != 3)
+        return 2;
+    zcrp_free_msg(m);
+    return own_descriptors() > descriptors ? 3 : 0;
+}
+
+TEST(connection__a_child_keeps_no_mapped_memory, .needs = ends_live_in_a_child)
+{
+    const struct zcrp_options mapped = {.mapped_bytes = MESSAGE};
+    int descriptors = own_descriptors(), status;
+
+    ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
+    struct home h = meet(&mapped);
+
+    house_pass(h.there, h.here, MESSAGE, 1);
+    struct zcrp_msg *m = zcrp_connection_alloc_msg(h.there, MESSAGE);
+    memset(m->buffer, 3, MESSAGE);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(close_in_a_child(&h, m, descriptors));
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    zcrp_free_msg(m);
+    part(&h);
 }

@@ -2,11 +2,14 @@
 #include "transport/shm/shared_arena.h"
 
 #include "../../support/suite.h"
+#include "platform/system.h"
 #include "transport/shm/shared_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, PAGES = 8, BYTES = PAGES * PAGE };
@@ -75,6 +78,46 @@ TEST(shared_arena_let_go__before_the_last_piece)
     shared_arena_give(other, piece);
     shared_arena_let_go(NULL);
     ck_assert_ptr_null(shared_arena_hold(NULL));
+}
+
+/* The exit status says which step was the first that went wrong; 0: none. */
+static int live_as_child(uint8_t *piece)
+{
+    unsigned char there;
+    int fd = shared_arena_descriptor(c);
+
+    if (shared_arena_take(c, 1) != NULL)
+        return 1;
+    shared_arena_let_go(c);
+    if (fcntl(fd, F_GETFD) < 0 || piece[0] != 7)
+        return 2;
+    piece[1] = 8;
+    shared_arena_give(c, piece);
+    if (fcntl(fd, F_GETFD) >= 0)
+        return 3;
+    return mincore(piece, PAGE, &there) == 0 || errno != ENOMEM ? 4 : 0;
+}
+
+static void on_child(void)
+{
+}
+
+/* It takes nothing there. What it lets go and gives back leaves its own address space, and no
+ * other. */
+TEST(shared_arena_let_go__in_a_child)
+{
+    uint8_t *piece = shared_arena_take(c, PAGE);
+    int status;
+
+    forked_watch(on_child);
+    piece[0] = 7;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(live_as_child(piece));
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    ck_assert_uint_eq(piece[1], 8);
+    shared_arena_give(c, piece);
 }
 
 TEST(shared_arena_has__all_of_it)
