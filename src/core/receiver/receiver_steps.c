@@ -204,6 +204,10 @@ static void on_partner(struct receiver *r, instant now, const struct hello *hell
 
 void receiver_on_hello(struct receiver *r, instant now, const struct hello *hello)
 {
+    if (r->config.keyring != NULL && hello->nonce != 0) {
+        r->counters.drop_session++; /* with keys there is no other session to ask for */
+        return;
+    }
     switch (receiver_session_use(&r->session, hello, has_good_cookie(r, now, hello))) {
     case HELLO_OF_PARTNER:
         on_partner(r, now, hello);

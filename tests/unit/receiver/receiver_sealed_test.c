@@ -387,6 +387,27 @@ TEST(receiver_landed__challenge_answer)
     ck_assert_uint_eq(receiver_counters(r)->drop_session, 0);
 }
 
+/* Nobody asks for a session that follows from keys: a peer that has them gets no other one so. */
+TEST(receiver_landed__a_sealed_hello_that_asks, .rows = 2)
+{
+    static struct burst burst;
+    const struct cookie_jar jar = jar_of_seed(1);
+    struct hello hello = {.pairing = keys.sender.pairing, .nonce = 7};
+    const struct cookie_owner owner = {.nonce = hello.nonce, .pairing = hello.pairing};
+    while (receiver_take(r, now, &burst))
+        ;
+    hello.cookie = _i == 0 ? 0 : cookie_make(&jar, &owner, now);
+    burst_set_control(&burst, hello_encode(burst.control, sizeof burst.control, &hello));
+    ck_assert(!hear_control(&burst));
+    ck_assert_uint_eq(receiver_counters(r)->drop_session, 1);
+    ck_assert(!receiver_take(r, now, &burst));
+    ck_assert(!receiver_is_replaced(r));
+    hello = (struct hello){.pairing = keys.sender.pairing, .requested = 1};
+    burst_set_control(&burst, hello_encode(burst.control, sizeof burst.control, &hello));
+    ck_assert(hear_control(&burst));
+    ck_assert_uint_eq(receiver_counters(r)->hellos, 1);
+}
+
 /* So the sender is not silent. */
 TEST(receiver_landed__challenge_answer_is_a_sign_of_life)
 {
