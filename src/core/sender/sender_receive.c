@@ -511,7 +511,8 @@ static void on_handshake(struct sender *s, instant now, const uint8_t *datagram,
     struct handshake_datagram d;
     size_t bytes;
     if (handshake_decode(datagram, size, &d, &bytes) == VERDICT_OK &&
-        (d.flags & HANDSHAKE_REFUSES) != 0 && !sender_session_is_paired(&s->session) &&
+        d.flags == (HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES) &&
+        !sender_session_is_paired(&s->session) &&
         sender_session_is_answer(&s->session, d.tag, d.nonce)) {
         sender_on_keys(s, OUTCOME_KEYS);
         sender_timer_on_no_keys(&s->timer, now);

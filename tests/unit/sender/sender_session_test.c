@@ -406,6 +406,24 @@ TEST(connect__keys_are_wanted)
     fail_to_connect(OUTCOME_UNREACHABLE);
 }
 
+/* A refusal that no listener says to a sender without keys: of the side that connects, or sealed.
+ */
+TEST(connect__refused_in_another_way, .rows = 2)
+{
+    static const uint8_t flags[] = {HANDSHAKE_REFUSES,
+                                    HANDSHAKE_ANSWERS | HANDSHAKE_REFUSES | HANDSHAKE_SECOND};
+    uint8_t datagram[SEAL_TAG_BYTES + TRAILER_BYTES] = {0};
+    size_t bytes = flags[_i] & HANDSHAKE_SECOND ? SEAL_TAG_BYTES : 0, count;
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
+    struct handshake_datagram said = {
+        .tag = hello.pairing.tag, .nonce = hello.nonce, .flags = flags[_i]};
+    handshake_encode(datagram + bytes, &said);
+    ck_assert_int_eq(handshake_decode(datagram, bytes + TRAILER_BYTES, &said, &count), VERDICT_OK);
+    sender_rig_receive(datagram, bytes + TRAILER_BYTES);
+    fail_to_connect(OUTCOME_UNREACHABLE);
+}
+
 TEST(connect__keys_are_wanted_by_a_stranger)
 {
     sender_rig_submit(10);
