@@ -63,6 +63,20 @@ static void write_row(struct zcrp_entity *e, instant now)
     n->due = NEVER;
 }
 
+static void write_peer(struct zcrp_entity *e)
+{
+    char *peer = e->notice.peer;
+
+    if (address_write(&e->channels.out->peer, peer, sizeof(e->notice.peer)) != 0)
+        (void)snprintf(peer, sizeof(e->notice.peer), "-");
+}
+
+void notice_on_moved(struct zcrp_entity *e)
+{
+    if (e->notice.place >= 0)
+        write_peer(e);
+}
+
 void notice_init(struct zcrp_entity *e)
 {
     struct notice *n = &e->notice;
@@ -73,8 +87,7 @@ void notice_init(struct zcrp_entity *e)
     if (where == NULL)
         return;
     n->opened = clock_now();
-    if (address_write(&e->channels.out->peer, n->peer, sizeof(n->peer)) != 0)
-        (void)snprintf(n->peer, sizeof(n->peer), "-");
+    write_peer(e);
     n->place = board_take(where, &n->number);
     if (n->place >= 0)
         write_row(e, n->opened);

@@ -24,7 +24,7 @@ struct notice {
     int place;             /* (c) on the board; BOARD_NONE: none */
     uint64_t number;       /* (c) of the entity */
     instant opened;        /* (c) */
-    char peer[BOARD_PEER]; /* (c) */
+    char peer[BOARD_PEER]; /* (m) its address */
     instant due;           /* (m) the row is to be written; NEVER: nothing has changed since;
                               NOTICE_NOW: at the end of this locked section */
 };
@@ -34,6 +34,9 @@ struct zcrp_stats notice_stats(const struct zcrp_entity *e);
 
 /* Takes a row for an entity that is open but for its threads, if that is wanted. */
 void notice_init(struct zcrp_entity *e);
+
+/* The peer, or this side, is at another address: the next row says so. Locked. */
+void notice_on_moved(struct zcrp_entity *e);
 
 /* Gives it back; nobody uses the entity any more. */
 void notice_fini(struct zcrp_entity *e);

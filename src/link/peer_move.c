@@ -280,6 +280,7 @@ bool move_claim_all(struct link *l)
 static void begin_anew(struct zcrp_entity *half)
 {
     channel_on_moved(half->channels.in);
+    notice_on_moved(half);
     half->blocked = CHANNEL_OK;
     half->unblock_at = NEVER;
     machine_on_moved(&half->machine, clock_now(), &half->options,

@@ -3,6 +3,7 @@
  * comes while a waiter is about to sleep; and one that stays where it is, but whose datagrams are
  * read late. */
 /* wrap: connect sendmsg sendmmsg recvmsg recvmmsg lease_set_asleep peer_move_post rx_sleep */
+/* wrap: board_take board_write board_give */
 #include "../support/crossing.h"
 #include "../support/mock.h"
 #include "../support/pattern.h"
@@ -10,6 +11,7 @@
 #include "link/link.h"
 #include "link/peer_move.h"
 #include "link/rx.h"
+#include "statsfile/board.h"
 #include "zcrp.h"
 
 #include <netinet/in.h>
@@ -33,6 +35,36 @@ static struct crossing *nat; /* a translator of addresses */
 static struct zcrp_listener *listener;
 static struct zcrp_connection *there, *here;
 static struct zcrp_msg *in, *out;
+
+/* ---- rows of statistics ---- */
+
+static _Atomic int named; /* the port in the newest row of a half that has followed its peer */
+
+/* Each half has the place of its number. */
+int __wrap_board_take(const char *where, uint64_t *number)
+{
+    static _Atomic int places;
+
+    (void)where;
+    *number = (uint64_t)atomic_fetch_add(&places, 1);
+    return (int)*number;
+}
+
+/* The caller's halves have moved, and their peer has not. */
+void __wrap_board_write(int at, const struct board_row *row)
+{
+    const char *port = strrchr(row->peer, ':') + 1;
+
+    (void)at;
+    if (row->stats[offsetof(struct zcrp_stats, moves) / sizeof(uint64_t)] > 0 &&
+        strcmp(port, crossing_port(nat)) != 0)
+        atomic_store(&named, atoi(port));
+}
+
+void __wrap_board_give(int at)
+{
+    (void)at;
+}
 
 static uint16_t port_of(int fd)
 {
@@ -110,8 +142,10 @@ static bool carry(void *context, bool is_outward, const uint8_t *datagram, size_
 static void setup(void)
 {
     const struct crossing_faults faults = {.delay_ns = 2000000, .is_one = true, .see = carry};
-    struct zcrp_options options = {.unit_bytes = 1472, .flags = ZCRP_NO_MEMORY};
+    struct zcrp_options options = {
+        .unit_bytes = 1472, .flags = ZCRP_NO_MEMORY, .stats_directory = "1"};
 
+    atomic_store(&named, 0);
     atomic_store(&refused_from, 0);
     atomic_store(&refused, 0);
     has_keys = zcrp_keys_psk(&options.keys, "alice", key, sizeof key) == ZCRP_OK;
@@ -184,6 +218,9 @@ TEST(moves__system_does_not_connect)
     assert_int_equal(moves(), 1);
     assert_int_equal(zcrp_connection_peer(here, peer, sizeof peer), ZCRP_OK);
     assert_int_equal(strtol(strrchr(peer, ':') + 1, NULL, 10), crossing_mapped(nat));
+    for (int i = 0; i < 2000 && atomic_load(&named) != crossing_mapped(nat); i++)
+        (void)usleep(1000);
+    assert_int_equal(atomic_load(&named), crossing_mapped(nat)); /* as zcrp-top shows it */
 }
 
 /* An address that is gone is no broken socket: it is looked whether there is another one. */
