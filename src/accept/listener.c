@@ -183,6 +183,13 @@ static void send_answer(void *context, const struct caller *caller, const uint8_
     listen_tell(&l->socket, caller, datagram, size);
 }
 
+static bool has_room(void *context, const struct caller *caller)
+{
+    const struct zcrp_listener *l = context;
+
+    return peers_have_room(l->peers, &caller->from);
+}
+
 /* Admits a caller at the end of its handshake. From then on the caller has a socket of its own.
  * False: there is no room, no socket, or no memory. This reads what the caller sent before, its
  * first request or first units, and hands them to the connection, which finds out whether they are
@@ -219,6 +226,7 @@ static int open_pending(struct zcrp_listener *l)
         .credit = {.count = l->options.first_messages, .size = l->options.first_bytes},
         .context = l,
         .send = send_answer,
+        .has_room = has_room,
         .on_success = on_success};
 
     return rules.keys != NULL ? pending_open(&l->pending, &rules) : 0;

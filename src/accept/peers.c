@@ -144,17 +144,35 @@ static bool has_room(struct peers *p, uint64_t host)
            peers_may_share(waiting, p->room - p->waiting);
 }
 
-bool peers_reserve(struct peers *p, const union address *peer)
+/* Is it a new peer, and is there room for it? If there is none, it is counted. Under the mutex. */
+static bool may_come(struct peers *p, const struct peer *peer)
 {
-    uint64_t number = address_number(peer), host = address_host_number(peer);
+    bool is_new = find(p, peer->number) == p->count, may = is_new && has_room(p, peer->host);
+
+    p->dropped += is_new && !may;
+    return may;
+}
+
+bool peers_have_room(struct peers *p, const union address *peer)
+{
+    const struct peer caller = {address_number(peer), address_host_number(peer)};
 
     mutex_lock(&p->mutex);
-    bool is_new = find(p, number) == p->count, is_added = is_new && has_room(p, host);
-    if (is_added)
-        p->peer[p->count++] = (struct peer){number, host};
-    p->dropped += is_new && !is_added;
+    bool may = may_come(p, &caller);
     mutex_unlock(&p->mutex);
-    return is_added;
+    return may;
+}
+
+bool peers_reserve(struct peers *p, const union address *peer)
+{
+    const struct peer caller = {address_number(peer), address_host_number(peer)};
+
+    mutex_lock(&p->mutex);
+    bool may = may_come(p, &caller);
+    if (may)
+        p->peer[p->count++] = caller;
+    mutex_unlock(&p->mutex);
+    return may;
 }
 
 bool peers_move(struct peers *p, const union address *from, const union address *to)

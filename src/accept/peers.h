@@ -40,7 +40,11 @@ static inline bool peers_may_share(uint32_t taken, uint32_t left)
     return left > 0 && taken <= (uint64_t)PEERS_SHARE * left;
 }
 
-/* Is there room for this peer, and is it a new one? It is known from then on. O(peers). */
+/* Is there room for this peer, and is it a new one? A new one that finds no room counts as dropped.
+ * O(peers). */
+bool peers_have_room(struct peers *p, const union address *peer);
+
+/* The same; if there is room, the peer is known from then on. */
 __attribute__((warn_unused_result)) bool peers_reserve(struct peers *p, const union address *peer);
 
 /* A peer comes to another address. False if another peer is known there. */

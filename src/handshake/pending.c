@@ -364,7 +364,8 @@ static bool go_on(const struct pending_rules *rules, struct pending_handshake *h
 static bool admit(const struct pending_rules *rules, const struct pending_handshake *h,
                   const struct caller *caller)
 {
-    if (clock_now() - h->heard > HANDSHAKE_PATIENCE)
+    if (clock_now() - h->heard > HANDSHAKE_PATIENCE ||
+        (rules->has_room != NULL && !rules->has_room(rules->context, caller)))
         return false;
     struct session_keys *session_keys = tls_handshake_make_keys(h->tls);
 

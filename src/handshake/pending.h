@@ -17,7 +17,7 @@
  * (sources.h), and come last.
  *
  * Any thread may call these functions unless a comment says otherwise. The mutex is held for a few
- * instructions, and never while `send` or `on_success` runs. */
+ * instructions, and never while `send`, `has_room` or `on_success` runs. */
 #ifndef ZCRP_HANDSHAKE_PENDING_H
 #define ZCRP_HANDSHAKE_PENDING_H
 
@@ -58,6 +58,9 @@ struct pending_rules {
     void *context;
     /* Sends a datagram to a caller. What cannot be sent is as good as lost. */
     void (*send)(void *context, const struct caller *caller, const uint8_t *datagram, size_t size);
+    /* Is there room for a caller whose handshake has ended well? By the thread, before it makes the
+     * keys. False is as if on_success said so. NULL: on_success alone decides. */
+    bool (*has_room)(void *context, const struct caller *caller);
     /* The handshake of a caller has ended well. By the thread; the keys are the function's. False:
      * there is no room for the caller now. It keeps its place while it goes on asking (`limit`),
      * and the function is called again, with new copies of the keys, each PENDING_PAUSE, until it

@@ -15,12 +15,14 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const int64_t second = 1000000000;
 static const uint8_t key[ZCRP_KEYS_PSK_LEAST] = "not random, because it is a test";
 
 static int start_error;                                            /* of zcrp-keys; 0: none */
 static _Atomic int without_handshake, without_keys, without_first; /* how many will fail */
+static _Atomic int keys_made;                                      /* for callers */
 
 int __real_thread_start(struct thread *t, const char *name, thread_run run, void *context);
 int __wrap_thread_start(struct thread *t, const char *name, thread_run run, void *context)
@@ -45,6 +47,7 @@ struct session_keys *__wrap_tls_handshake_make_keys(const struct tls_handshake *
 {
     if (!h->machine.is_connecting && atomic_fetch_sub(&without_keys, 1) > 0)
         return NULL;
+    keys_made += !h->machine.is_connecting;
     return __real_tls_handshake_make_keys(h);
 }
 
@@ -190,6 +193,40 @@ TEST(accept__no_memory_for_what_it_ends_with)
     assert_true(without_keys <= 0);
     assert_int_equal(stats.refused, 0);
     assert_int_equal(stats.admitted, 1);
+}
+
+/* A caller waits for room, which is looked for again and again. Keys are made once there is some.
+ */
+TEST(accept__no_keys_without_room)
+{
+    if (!has_keys)
+        skip();
+    struct zcrp_listener *listener;
+    struct zcrp_connection *there[2], *here[2];
+    struct zcrp_listener_stats stats = {.dropped = 0};
+    char port[8];
+
+    options.connect_ns = 20 * second;
+    options.connections = 1;
+    keys_made = 0;
+    assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", &options), ZCRP_OK);
+    snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
+    assert_int_equal(zcrp_connect(&there[0], "127.0.0.1", port, &options, -1), ZCRP_OK);
+    assert_int_equal(zcrp_accept(listener, &here[0], 20 * second), ZCRP_OK);
+    assert_int_equal(zcrp_connect(&there[1], "127.0.0.1", port, &options, 0), ZCRP_OK);
+    for (int i = 0; i < 20000 && stats.dropped < 3; i++) {
+        (void)usleep(1000);
+        assert_int_equal(zcrp_listener_stats(listener, &stats), ZCRP_OK);
+    }
+    assert_true(stats.dropped >= 3);
+    assert_int_equal(keys_made, 1);
+    (void)zcrp_connection_close(there[0]);
+    (void)zcrp_connection_close(here[0]);
+    assert_int_equal(zcrp_accept(listener, &here[1], 20 * second), ZCRP_OK);
+    assert_int_equal(keys_made, 2);
+    (void)zcrp_connection_close(there[1]);
+    (void)zcrp_connection_close(here[1]);
+    assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
 }
 
 /* ---- a receiver over descriptors ---- */
