@@ -97,6 +97,8 @@ static instant on_look(void *client)
         return SOCKETS_LEAVE_BE;
     if (end == TURN_NAPS)
         return clock_now() + nap;
+    if (!e->transport->is_possible)
+        return SOCKETS_ARM;
     if (say_glances(e))
         return SOCKETS_POLL;
     return rx_say_worker_asleep(e) ? SOCKETS_ARM : clock_now(); /* the sender may have memory */

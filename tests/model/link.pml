@@ -15,6 +15,10 @@
  * mutex. What ends a message wakes the waiter that has the lease, and all waiters who sleep. With
  * -DKEYS a plan is either for the ring, or for the socket, where all is sealed.
  *
+ * Both halves have memory here, or neither has any. The model says nothing of a link of which only
+ * one half has memory, because the kernel forbids the other direction: tests/e2e/host/oneway_test.c
+ * is of such a link. Nor has it queues (queue.pml), whose takers do the worker's turns.
+ *
  * A locked section is one step, but for the one in which a thread says that it sleeps, and looks.
  * A wait may end by its time limit whenever its thread is awake with the lease, and nowhere else:
  * so no wait that is too long is hidden by a limit.
