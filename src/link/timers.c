@@ -57,6 +57,7 @@ static void end_for_death(struct zcrp_entity *e, instant now)
     machine_fail(&half->machine, now, OUTCOME_DIED);
 }
 
+/* It may have written to memory, and not lived to wake anybody: somebody looks now. */
 void timers_on_peer_ended(void *client)
 {
     struct zcrp_entity *reader = client, *other = entity_other(reader);
@@ -68,6 +69,8 @@ void timers_on_peer_ended(void *client)
         transport_on_peer_ended(other->transport);
     }
     entity_leave(reader);
+    lease_wake(&reader->link->lease);
+    rx_come(reader);
 }
 
 void timers_on_due(void *client)

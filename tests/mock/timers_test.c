@@ -3,7 +3,7 @@
 /* wrap: entity_enter entity_leave entity_deadline machine_is_quiet machine_rest machine_expire */
 /* wrap: machine_fail keyed_expire peer_move_expire own_move_expire notice_expire */
 /* wrap: answering_on_late ways_look_late ways_reap_wholes transport_on_peer_ended */
-/* wrap: transport_take_peer_end tx_drain rx_arm clock_now */
+/* wrap: transport_take_peer_end tx_drain rx_arm rx_come wake_signal clock_now */
 #include "link/timers.h"
 
 #include "link/entity.h"
@@ -29,7 +29,7 @@ static struct {
 static struct {
     int rests[LINK_HALVES], expires[LINK_HALVES], fails[LINK_HALVES], drains[LINK_HALVES];
     int ends[LINK_HALVES]; /* of the peer's process, as the transports were told */
-    int keyed, moves, notices, answers_late, looks, reaps, arms;
+    int keyed, moves, notices, answers_late, looks, reaps, arms, comes, wakes;
     uint32_t touched; /* at the end of the last section */
     enum channel_verdict blocked;
 } seen;
@@ -160,6 +160,20 @@ void __wrap_rx_arm(struct zcrp_entity *reader)
     assert_false(mutex_is_held(&pair.mutex));
     assert_ptr_equal(reader, RECEIVER);
     seen.arms++;
+}
+
+void __wrap_rx_come(struct zcrp_entity *reader)
+{
+    assert_false(mutex_is_held(&pair.mutex));
+    assert_ptr_equal(reader, RECEIVER);
+    assert_true(seen.ends[MACHINE_RECEIVER] > 0);
+    seen.comes++;
+}
+
+void __wrap_wake_signal(struct wake *wake)
+{
+    (void)wake;
+    seen.wakes++;
 }
 
 /* ---- the link ---- */
@@ -334,6 +348,19 @@ TEST(timers_on_peer_ended__both_halves_are_told)
     timers_on_peer_ended(RECEIVER);
     assert_int_equal(seen.ends[MACHINE_SENDER], 1);
     assert_int_equal(seen.ends[MACHINE_RECEIVER], 2);
+}
+
+/* It may have written to memory, and not lived to wake anybody. So a worker looks, or the waiter
+ * that sleeps. */
+TEST(timers_on_peer_ended__somebody_looks)
+{
+    timers_on_peer_ended(RECEIVER);
+    assert_int_equal(seen.comes, 1);
+    assert_int_equal(seen.wakes, 0);
+    atomic_store(&pair.lease.state, LEASE_ASLEEP);
+    timers_on_peer_ended(RECEIVER);
+    assert_int_equal(seen.comes, 2);
+    assert_int_equal(seen.wakes, 1);
 }
 
 /* A connection ends with its sender, and a half by itself with its machine. */

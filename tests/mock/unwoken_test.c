@@ -1,0 +1,147 @@
+/* A peer on this host that is killed when it has written to memory, just before it wakes this end,
+ * which sleeps. This end has what was written all the same. */
+/* wrap: channel_wake_peer */
+#include "../support/loopback.h"
+#include "../support/mock.h"
+#include "../support/pattern.h"
+#include "transport/channel.h"
+#include "zcrp.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LITTLE = 1000, MUCH = 100000, FIRST = 5, ASLEEP_US = 20000, GONE_US = 300000 };
+
+#define MS ((int64_t)1000000)
+
+static const struct zcrp_options options = {.channel = ZCRP_CHANNEL_MEMORY,
+                                            .flags = ZCRP_ALLOW_PTRACE};
+
+/* Both processes have this. */
+static struct {
+    _Atomic bool may_go; /* the peer, on with its last message */
+} * shared;
+
+/* In the peer: its last message, once it has only to be told of. NULL: it is another's turn. */
+static struct zcrp_msg *last;
+static bool dies_at_once; /* when it sends, and not only when the message has ended */
+
+void __real_channel_wake_peer(struct channel *c);
+void __wrap_channel_wake_peer(struct channel *c)
+{
+    if (last != NULL && (dies_at_once || zcrp_error(last) == ZCRP_OK))
+        (void)raise(SIGKILL);
+    __real_channel_wake_peer(c);
+}
+
+/* ---- the peer's process ---- */
+
+static void be_peer(const struct loopback *sockets, bool is_sender, nlong size)
+{
+    struct zcrp_entity *e;
+    struct zcrp_msg *m = zcrp_alloc_msg(size);
+    int code = is_sender ? zcrp_open_sender(&e, sockets->sender, &options)
+                         : zcrp_open_receiver(&e, sockets->receiver, &options);
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0; code == ZCRP_OK && i < FIRST; i++) {
+        pattern_fill(m->buffer, size, (uint64_t)i);
+        code = zcrp_submit(e, m, size);
+        if (code == ZCRP_OK)
+            code = zcrp_wait_for(m, -1);
+    }
+    while (!atomic_load(&shared->may_go))
+        (void)usleep(1000);
+    (void)usleep(ASLEEP_US); /* this end sleeps by then */
+    pattern_fill(m->buffer, size, FIRST);
+    dies_at_once = is_sender;
+    last = m;
+    if (zcrp_submit(e, m, size) == ZCRP_OK)
+        (void)zcrp_wait_for(m, -1);
+    (void)raise(SIGKILL); /* this end was awake */
+    _exit(1);
+}
+
+/* ---- this end ---- */
+
+struct end {
+    struct loopback sockets;
+    struct zcrp_entity *entity;
+    struct zcrp_msg *m;
+    pid_t peer;
+};
+
+static struct end begin(bool is_sender, nlong size)
+{
+    struct end e = {.sockets = loopback_open(LOOPBACK_UDP4, false)};
+
+    if (!has_pidfd())
+        skip();
+    (void)unsetenv("ZCRP_NO_MEMORY");
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(shared, MAP_FAILED);
+    e.peer = fork();
+    if (e.peer == 0)
+        be_peer(&e.sockets, !is_sender, size);
+    e.m = zcrp_alloc_msg(size);
+    assert_int_equal(is_sender ? zcrp_open_sender(&e.entity, e.sockets.sender, &options)
+                               : zcrp_open_receiver(&e.entity, e.sockets.receiver, &options),
+                     ZCRP_OK);
+    for (int i = 0; i < FIRST; i++) {
+        assert_int_equal(zcrp_submit(e.entity, e.m, size), ZCRP_OK);
+        assert_int_equal(zcrp_wait_for(e.m, 20000 * MS), ZCRP_OK);
+    }
+    return e;
+}
+
+static void end(struct end *e)
+{
+    int status;
+
+    assert_int_equal(waitpid(e->peer, &status, 0), e->peer);
+    assert_true(WIFSIGNALED(status));
+    (void)zcrp_close(e->entity);
+    zcrp_free_msg(e->m);
+    loopback_close(&e->sockets);
+    (void)munmap(shared, sizeof(*shared));
+}
+
+/* The last message ends well, whether a thread waits for it or the library's does. */
+static void expect_last(bool is_sender, nlong size, bool waits)
+{
+    struct end e = begin(is_sender, size);
+
+    assert_int_equal(zcrp_submit(e.entity, e.m, size), ZCRP_OK);
+    atomic_store(&shared->may_go, true);
+    if (!waits)
+        (void)usleep(ASLEEP_US + GONE_US);
+    assert_int_equal(zcrp_wait_for(e.m, 20000 * MS), ZCRP_OK);
+    if (!is_sender)
+        assert_true(pattern_holds(e.m->buffer, size, FIRST));
+    end(&e);
+}
+
+TEST(unwoken__receiver_that_waits)
+{
+    expect_last(false, LITTLE, true);
+}
+
+TEST(unwoken__receiver)
+{
+    expect_last(false, LITTLE, false);
+}
+
+TEST(unwoken__sender_that_waits)
+{
+    expect_last(true, MUCH, true);
+}
+
+TEST(unwoken__sender)
+{
+    expect_last(true, MUCH, false);
+}
