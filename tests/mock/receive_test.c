@@ -10,6 +10,7 @@
 /* wrap: sender_on_listened own_move_on_heard ways_reap_wholes ways_look_late tx_drain */
 /* wrap: tx_pass_hints peer_move_hear peer_move_has_burst channel_join entity_enter entity_leave */
 /* wrap: receiver_welcome entity_break workspace_take workspace_give clock_now answering_is_usual */
+/* wrap: transport_has_credit ways_find_credit */
 #include "link/receive.h"
 #include "link/tx.h"
 
@@ -43,7 +44,7 @@ static struct {
     enum outcome told; /* the receiver is, by what lands */
     bool was_told, was_replaced;
     enum peer_link link; /* of the sender */
-    bool is_refused, sends, has_letter, is_answerer, is_far_ack;
+    bool is_refused, sends, has_letter, is_answerer, is_far_ack, has_credit;
     struct openings_choice choice;
     uint32_t slot_pieces;
     size_t split; /* of the place of a datagram: its first piece */
@@ -52,7 +53,7 @@ static struct {
 static struct {
     int plans, hears, lands, learns, arrivals, faults, looks, opens, joins;
     int heard, confirmed, replaced, closed, agreed, mails, answers, handshakes, callers;
-    int reaps, lates, drains[LINK_HALVES], hints, moves, breaks, own, given, hellos;
+    int reaps, lates, drains[LINK_HALVES], hints, moves, breaks, own, given, hellos, finds;
     uint32_t openings, units, scratch;
     bool is_near, cannot_fault, is_writable, has_mail;
     uint8_t last[64];
@@ -365,6 +366,20 @@ void __wrap_sender_receive(struct sender *s, instant now, const uint8_t *datagra
     assert_true(size <= sizeof(seen.last));
     memcpy(seen.last, datagram, size);
     seen.mails++;
+}
+
+bool __wrap_transport_has_credit(const struct transport *t)
+{
+    (void)t;
+    return at.has_credit;
+}
+
+bool __wrap_ways_find_credit(const struct zcrp_entity *e)
+{
+    assert_ptr_equal(e, SENDER);
+    assert_int_equal(seen.finds, seen.answers); /* before the sender hears the answer */
+    seen.finds++;
+    return true;
 }
 
 void __wrap_sender_receive_near(struct sender *s, instant now, const uint8_t *datagram, size_t size)
@@ -777,6 +792,19 @@ TEST(receive_answers__some)
     assert_false(receive_answers(SENDER, place));
     mutex_unlock(&pair.mutex);
     assert_int_equal(seen.answers, ANSWERS_MOST + 1);
+}
+
+/* A request ends the need that the peer shows a buffer for: that is looked at before. */
+TEST(receive_answers__behind_a_look_for_credit)
+{
+    at.answers = 3;
+    assert_true(receive_answers(SENDER, place));
+    assert_int_equal(seen.finds, 3);
+    at.has_credit = true;
+    at.answers = 2;
+    assert_true(receive_answers(SENDER, place));
+    assert_int_equal(seen.answers, 5);
+    assert_int_equal(seen.finds, 3);
 }
 
 TEST(receive_once__answers_in_memory)

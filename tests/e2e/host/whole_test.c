@@ -341,6 +341,26 @@ TEST(whole__before_there_is_a_buffer)
 /* ---- taking back ---- */
 
 /* Whoever takes a message back, at whatever moment: either both ends have it, or neither. */
+enum { LATES = 30, LATE_US = 2000 };
+
+/* A receiver that always posts late answers each message with a request, which the sender reads
+ * before it looks for a buffer. */
+TEST(whole__to_one_that_posts_late, .rows = 5)
+{
+    static const struct zcrp_options in_memory = {.channel = ZCRP_CHANNEL_MEMORY};
+    struct ends e = ends_open(LOOPBACK_UDP4, false, &in_memory);
+
+    for (uint64_t i = 0; i < LATES; i++) {
+        struct zcrp_msg *in = ends_empty(64), *out = ends_filled(64, i);
+        ck_assert_int_eq(zcrp_submit(e.sender, out, 64), 0);
+        usleep(LATE_US);
+        ck_assert_int_eq(zcrp_submit(e.receiver, in, 64), 0);
+        ends_finish(in, out, 64, i);
+    }
+    ck_assert_uint_ge(ends_stats(e.receiver).messages_whole, LATES / 2);
+    ends_close(&e);
+}
+
 TEST(whole__is_cancelled, .rows = 2)
 {
     struct ends e = open_and_meet();
