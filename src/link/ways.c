@@ -91,6 +91,16 @@ bool ways_find_credit(const struct zcrp_entity *e)
            transport_find_credit(e->transport, next, &size);
 }
 
+/* The receiver may show one between the first look and the want, and send no request. The thread
+ * that reads its answers may sleep already, so this one looks again. */
+static bool find_or_want(struct zcrp_entity *e, uint64_t next, uint64_t *size)
+{
+    if (transport_find_credit(e->transport, next, size))
+        return true;
+    transport_want_credit(e->transport);
+    return transport_find_credit(e->transport, next, size);
+}
+
 /* The sender reads what it needs next, and no more. */
 static void take_credit(struct zcrp_entity *e)
 {
@@ -99,11 +109,7 @@ static void take_credit(struct zcrp_entity *e)
 
     while (transport_takes_wholes(e->transport) && sender_lacks_buffer(s, &next) && next != last) {
         last = next;
-        if (!transport_find_credit(e->transport, next, &size)) {
-            transport_want_credit(e->transport);
-            return;
-        }
-        if (!sender_credit(s, next, size))
+        if (!find_or_want(e, next, &size) || !sender_credit(s, next, size))
             return;
     }
 }

@@ -234,8 +234,8 @@ bool transport_find_credit(const struct transport *t, uint64_t in_session, uint6
 /* Has the peer shown any buffer in this memory? Before that it may read units only. */
 bool transport_has_credit(const struct transport *t);
 
-/* The peer shows none: asks it to say when it has one, if this side sleeps by then. So check once
- * more after transport_say_asleep. Only there, too. */
+/* The peer shows none: asks it to say when it has one, if this side sleeps by then. So look once
+ * more behind this, and behind transport_say_asleep. Only there, too. */
 void transport_want_credit(struct transport *t);
 
 /* Is there room for this many messages, of `bytes` together? Only there, too. */

@@ -1,13 +1,14 @@
 /* A waiter that sleeps, and a thread of the library's that is about to: both say in shared memory
  * that the peer is to wake them, and a message comes at the worst moment. */
 /* wrap: workspace_give channel_wait channel_send ring_offer_whole ring_say_asleep */
-/* wrap: transport_receive */
+/* wrap: transport_receive credit_ring_want */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "common/clock.h"
 #include "link/entity.h"
 #include "link/link.h"
 #include "transport/channel.h"
+#include "transport/shm/credit_ring.h"
 #include "transport/shm/ring.h"
 #include "transport/transport.h"
 #include "workers/workspace.h"
@@ -139,6 +140,24 @@ bool __wrap_ring_offer_whole(struct ring_writer *w, const struct ring_whole *who
     await(&at.has_looked);
     *wakes = atomic_exchange(&w->ring->is_asleep, 0) != 0;
     return true;
+}
+
+/* The receiver posts when the sender has looked for a buffer, and has not yet said that it wants
+ * one. */
+static struct {
+    struct zcrp_entity *receiver; /* NULL: it does not */
+    struct zcrp_msg *buffer;
+} late;
+
+void __real_credit_ring_want(const struct credit_ring *c);
+void __wrap_credit_ring_want(const struct credit_ring *c)
+{
+    struct zcrp_entity *receiver = late.receiver;
+
+    late.receiver = NULL;
+    if (receiver != NULL)
+        assert_int_equal(zcrp_submit(receiver, late.buffer, BYTES), ZCRP_OK);
+    __real_credit_ring_want(c);
 }
 
 static void setup(void)
@@ -390,4 +409,31 @@ TEST(asleep__not_beside_a_backlog)
     }
     if (!has_looked)
         skip();
+}
+
+/* The library's thread said that it sleeps when the sender had nothing to send. Then a message
+ * finds no buffer, and the receiver shows one before it can see that the sender wants one: so it
+ * sends no request, and the thread that submits looks again. */
+TEST(asleep__when_a_buffer_is_shown_that_is_not_wanted_yet)
+{
+    struct pair p = open_pair();
+
+    assert_int_equal(zcrp_submit(p.receiver, p.in[0], BYTES), ZCRP_OK);
+    send_and_wait(&p, 0);
+    assert_int_equal(zcrp_wait(p.in[0]), 1);
+    while (!atomic_load(&at.has_offered)) { /* until one has gone as a whole */
+        assert_int_equal(zcrp_submit(p.receiver, p.in[0], BYTES), ZCRP_OK);
+        send_and_wait(&p, 0);
+        assert_int_equal(zcrp_wait(p.in[0]), 1);
+    }
+    (void)usleep(50000); /* nobody waits */
+    atomic_store(&at.has_offered, false);
+    late.receiver = p.receiver;
+    late.buffer = p.in[1];
+    assert_int_equal(zcrp_submit(p.sender, p.out[1], BYTES), ZCRP_OK);
+    assert_ptr_equal(late.receiver, NULL);
+    assert_true(atomic_load(&at.has_offered));
+    assert_int_equal(zcrp_wait_for(p.in[1], 10000 * MS), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(p.out[1], 10000 * MS), ZCRP_OK);
+    close_pair(&p);
 }

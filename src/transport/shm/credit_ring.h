@@ -2,8 +2,9 @@
  * its sender needs no request to send. An entry is of one buffer, and has its message's number: so
  * the sender sees whether the one that it needs is there, and neither side keeps a place.
  *
- * A sender that finds no credit for what it has to send says that it wants some, and looks again
- * and again. Before it sleeps it says that, too (control_ring.h), and looks once more. A receiver
+ * A sender that finds no credit for what it has to send says that it wants some, and looks again:
+ * its thread that reads answers may sleep already. Before that thread sleeps it says so
+ * (control_ring.h), and looks once more. A receiver
  * that has shown a buffer looks for both afterwards, and sends a request then, which wakes the
  * sender. So one of them sees the other.
  *

@@ -96,9 +96,10 @@ int shm_open_peer(const struct shm *n)
     return -1;
 }
 
+/* A receiver that offers no push slots has shown its sender no nonce. */
 bool shm_has_lost_peer(const struct shm *n)
 {
-    return shm_is_here(n) && peer_process_look(&n->peer) != PEER_SAME;
+    return shm_is_here(n) && n->peer.nonce_at != 0 && peer_process_look(&n->peer) != PEER_SAME;
 }
 
 uint64_t shm_bytes(const struct shm *n)

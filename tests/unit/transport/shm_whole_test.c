@@ -319,6 +319,21 @@ TEST(shm__away_does_nothing)
     ck_assert(!shm_reply(n.receiver, &n.burst, &wakes));
 }
 
+/* A sender whose receiver offers no push slots knows no nonce of the receiver's, so it cannot tell
+ * that the receiver has ended. */
+TEST(shm_has_lost_peer__only_one_that_was_seen)
+{
+    meet();
+    ck_assert(!shm_has_lost_peer(n.sender));
+    ck_assert(!shm_has_lost_peer(n.receiver));
+    n.sender->nonce[0] ^= 1;
+    n.receiver->nonce[0] ^= 1;
+    ck_assert(shm_has_lost_peer(n.sender));
+    ck_assert(shm_has_lost_peer(n.receiver));
+    n.sender->peer = (struct peer_process){.pid = n.sender->peer.pid};
+    ck_assert(!shm_has_lost_peer(n.sender));
+}
+
 /* A half to which nothing has come yet is still: whoever polls it reads no socket for that. */
 TEST(transport_is_still__while_the_way_drains)
 {
