@@ -17,9 +17,16 @@ static const duration ANSWER_BY = 2 * SECOND;        /* to a connect message */
 static const duration LOOK_AGAIN = 10 * MICROSECOND; /* at the earliest, or after */
 enum { LOOK_PART = 8 };                              /* such a part of the time until then */
 
+/* Some processors have no atomic words of 64 bits. The compiler's lock instead of them is of one
+ * process, and guards nothing that two processes share. */
+static bool has_shared_atomics(void)
+{
+    return ATOMIC_LLONG_LOCK_FREE == 2;
+}
+
 bool shm_is_possible(const struct channel *c)
 {
-    if (socket_is_set("ZCRP_NO_MEMORY") || c->aal5 != NULL ||
+    if (!has_shared_atomics() || socket_is_set("ZCRP_NO_MEMORY") || c->aal5 != NULL ||
         (c->kind != CHANNEL_UDP4 && c->kind != CHANNEL_UDP6))
         return false;
     union address self = address_of_socket(c->fd);
