@@ -197,6 +197,7 @@ TEST(row02__sweeps_end_no_session)
 TEST(row02__sweeps_hold_up_no_pairing, .rows = 2)
 {
     static struct sweep s;
+    const struct zcrp_options patient = {.connect_ns = 45000 * VICTIM_MS}; /* guesses take some */
     bool is_sender_first = _i == 0;
     const spoof *write = is_sender_first ? to_sender : to_receiver;
     unsigned kinds = is_sender_first ? ROWS(to_sender) : ROWS(to_receiver);
@@ -209,7 +210,7 @@ TEST(row02__sweeps_hold_up_no_pairing, .rows = 2)
     sweep_open(&s, &stage, is_sender_first);
     victim_start(&first, &stage, is_sender_first ? STAGE_LEFT : STAGE_RIGHT);
     victim_start(&second, &stage, is_sender_first ? STAGE_RIGHT : STAGE_LEFT);
-    ck_assert_int_eq(victim_open(&first, is_sender_first, s.to, s.from, NULL), 0);
+    ck_assert_int_eq(victim_open(&first, is_sender_first, s.to, s.from, &patient), 0);
     ck_assert_int_eq(victim_submit(&first, 0, BYTES, 1), 0);
     for (; part < 50; part++)
         sweep_part(&s, write[part % kinds], shift[part % SHIFTS], part * 1000, 1000);

@@ -165,6 +165,7 @@ TEST(row08__icmp_makes_no_unit_small, .rows = 2)
  * message with it. */
 TEST(row08__icmp_ends_no_question, .rows = 2)
 {
+    const struct zcrp_options patient = {.connect_ns = 45000 * VICTIM_MS}; /* to hear all of it */
     static struct raw raw;
     struct stage stage;
     struct victim sender, receiver;
@@ -173,7 +174,7 @@ TEST(row08__icmp_ends_no_question, .rows = 2)
         return;
     victim_start(&sender, &stage, STAGE_LEFT);
     victim_start(&receiver, &stage, STAGE_RIGHT);
-    ck_assert_int_eq(victim_open(&sender, true, attack_sender(), attack_receiver(), NULL), 0);
+    ck_assert_int_eq(victim_open(&sender, true, attack_sender(), attack_receiver(), &patient), 0);
     ck_assert_int_eq(victim_submit(&sender, 0, MESSAGE, 1), 0);
     raw_open(&raw, &stage, STAGE_RIGHT, 0);
     complain_of_everything(&raw);

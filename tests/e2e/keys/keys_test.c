@@ -347,7 +347,7 @@ static uint64_t by_memory(struct zcrp_connection *c)
 TEST(keys__room_comes_late_and_memory_with_it, .needs = has_keys, .rows = 2)
 {
     enum { MANY = 40 };
-    const enum zcrp_channel channel = _i == 0 ? ZCRP_CHANNEL_MEMORY : ZCRP_CHANNEL_AUTO;
+    int channel = _i == 0 ? ZCRP_CHANNEL_MEMORY : ZCRP_CHANNEL_AUTO;
     const struct zcrp_options full = {.connections = 1, .channel = channel},
                               patient = {.connect_ns = 60 * ENDS_SECOND, .channel = channel};
     struct pair p, other;
