@@ -52,7 +52,7 @@ class Intervals:
     """Disjoint half-open intervals of numbers, in order. Beyond `most` of them it forgets the lowest."""
 
     def __init__(self, most):
-        self.most, self.list, self.has_forgotten = most, [], False
+        self.most, self.list, self.floor = most, [], 0  # from `floor` on nothing was forgotten
 
     def add(self, number):
         at = bisect.bisect_right(self.list, [number, MASK << 32])
@@ -63,8 +63,7 @@ class Intervals:
             if 0 < right < len(self.list) and self.list[right - 1][1] == self.list[right][0]:
                 self.list[right - 1][1] = self.list.pop(right)[1]
         if len(self.list) > self.most:
-            del self.list[0]
-            self.has_forgotten = True
+            self.floor = max(self.floor, self.list.pop(0)[1])
 
 
 # ---- the sender
@@ -704,8 +703,9 @@ class Receiver:
         """The newest intervals that fit (Block acknowledgements)."""
         self.ack_due = None
         most = (CONTROL - TRAILER) // 8 - 1
-        bounds = [bound for interval in self.settled.list[-most:] for bound in interval]
-        if bounds and bounds[0] > 0 and not self.settled.has_forgotten and len(self.settled.list) <= most:
+        known = [interval for interval in self.settled.list if not flags & CLOSING or interval[1] > self.settled.floor]
+        bounds = [bound for interval in known[-most:] for bound in interval]
+        if bounds and bounds[0] > 0 and not self.settled.floor and len(known) <= most:
             bounds.insert(0, 0)  # the first number of the session has not arrived
         delay = int((now - self.newest_at) * 1e6) if bounds else 0
         flags |= ECN if self.marks else 0

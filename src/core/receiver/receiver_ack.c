@@ -42,7 +42,10 @@ struct ack_order receiver_ack_add(struct receiver_ack *a, instant now, uint64_t 
     bool is_first = a->arrived.count == 0;
     uint64_t due = is_first ? a->first_seq : a->newest + 1;
     bool is_newest = is_first || first > a->newest;
+    uint64_t forgotten = a->arrived.forgotten;
     bool is_new = intervals_add(&a->arrived, first);
+    if (a->arrived.forgotten > forgotten)
+        a->floor = greater(a->floor, a->arrived.interval[0].first);
     if (is_newest) {
         if (units > 1)
             intervals_extend(&a->arrived, units - 1);
@@ -84,8 +87,7 @@ static void put_intervals(const struct receiver_ack *a, uint32_t first, uint8_t 
         first++;
     const struct interval *oldest = &arrived->interval[first];
     uint32_t count = arrived->count - first;
-    bool is_whole =
-        first == 0 && arrived->forgotten == 0 && !a->is_trimmed && a->first_seq >= floor;
+    bool is_whole = first == 0 && a->floor == 0 && a->first_seq >= floor;
     header->first_is_positive = !is_whole || oldest->first <= a->first_seq;
     header->length = (uint16_t)(2 * count - (header->first_is_positive ? 1 : 0));
     uint8_t *at = header->first_is_positive ? out : put_bound(out, a->first_seq);
@@ -100,8 +102,8 @@ static void forget(struct receiver_ack *a, uint32_t count)
 {
     if (count == 0)
         return;
+    a->floor = greater(a->floor, a->arrived.interval[count - 1].last);
     intervals_remove_below(&a->arrived, a->arrived.interval[count].first);
-    a->is_trimmed = true;
 }
 
 void receiver_ack_rest(struct receiver_ack *a)
@@ -129,7 +131,8 @@ static uint32_t microseconds(duration d)
     return d / MICROSECOND < UINT32_MAX ? (uint32_t)(d / MICROSECOND) : UINT32_MAX;
 }
 
-/* The last acknowledgement tells all again: what the sender never heard of it takes for lost. */
+/* The last acknowledgement tells all again: what the sender never heard of it takes for lost. But
+ * what came late to where something was forgotten would make that look as if it had not come. */
 void receiver_ack_write(struct receiver_ack *a, instant now, bool is_last, uint8_t *out,
                         struct block_ack *header)
 {
@@ -141,7 +144,8 @@ void receiver_ack_write(struct receiver_ack *a, instant now, bool is_last, uint8
         return;
     header->newest = (uint32_t)a->newest;
     header->delay_us = microseconds(now - a->newest_at);
-    put_intervals(a, is_last ? 0 : count_told(a), out, header);
+    uint32_t first = is_last ? intervals_find(&a->arrived, a->floor) : count_told(a);
+    put_intervals(a, first, out, header);
     note_told(a);
 }
 
@@ -152,6 +156,7 @@ void receiver_ack_check(const struct receiver_ack *a)
     if (arrived->count == 0)
         return;
     CHECK(arrived->interval[arrived->count - 1].last == a->newest + 1);
+    CHECK(a->floor <= a->newest);
     for (uint32_t i = 0; i < ACK_REPORTS; i++)
         CHECK(a->told[i] <= a->newest + 1);
 }

@@ -10,7 +10,7 @@
  *
  * I1  the invariants of intervals.h.
  * I2  unless nothing has arrived, newest is the greatest number in `arrived`.
- * I3  nothing above newest + 1 was told. */
+ * I3  nothing above newest + 1 was told; newest is not below the floor. */
 #ifndef ZCRP_CORE_RECEIVER_ACK_H
 #define ZCRP_CORE_RECEIVER_ACK_H
 
@@ -27,7 +27,7 @@ struct receiver_ack {
     instant newest_at;          /* when it came */
     uint64_t told[ACK_REPORTS]; /* the last acknowledgements, oldest first, told all below these */
     uint64_t marks;             /* datagrams of the session that met congestion */
-    bool is_trimmed;            /* lower intervals were forgotten, because they had been told */
+    uint64_t floor;             /* from here on nothing was forgotten */
     bool has_ecn;               /* one of them could have said so */
 };
 
@@ -53,8 +53,9 @@ struct ack_order receiver_ack_add(struct receiver_ack *a, instant now, uint64_t 
                                   uint32_t units);
 
 /* Writes the bounds of an acknowledgement to `out`, of CONTROL_BYTES - TRAILER_BYTES, and what
- * follows from them into the header. `is_last`: it closes the session, and tells all once more. All
- * that arrived has been told by it. */
+ * follows from them into the header. `is_last`: it closes the session, and tells once more of all
+ * from the floor on, so that nothing in its negative intervals has arrived. All that arrived has
+ * been told by it. */
 void receiver_ack_write(struct receiver_ack *a, instant now, bool is_last, uint8_t *out,
                         struct block_ack *header);
 

@@ -95,7 +95,44 @@ TEST(write__forgets_what_was_told)
         ck_assert_uint_eq(header.delay_us, 0);
     }
     ck_assert_uint_eq(a.arrived.count, CAPACITY / 2);
-    ck_assert(a.is_trimmed);
+    ck_assert_uint_gt(a.floor, FIRST);
+}
+
+/* A number comes late where others were forgotten: in the last acknowledgement it would say of
+ * these that they did not come. */
+TEST(write__the_last_tells_from_where_nothing_was_forgotten)
+{
+    add(FIRST, 3, true, true);
+    add(FIRST + 5, 2, true, false);
+    add(FIRST + 9, 1, true, false);
+    for (int i = 0; i < ACK_REPORTS; i++)
+        expect(false, "5 8 10 12 14 15");
+    receiver_ack_rest(&a);
+    add(FIRST + 1, 1, false, false);
+    expect(false, "6 7 14 15");
+    expect(true, "14 15");
+    add(FIRST + 12, 1, true, false);
+    expect(true, "14 15 17 18");
+    add(FIRST + 7, 1, false, false); /* next to what is forgotten, and above it */
+    expect(true, "12 13 14 15 17 18");
+}
+
+/* The same for want of room. */
+TEST(write__the_last_tells_from_where_there_was_room)
+{
+    for (uint32_t i = 0; i < CAPACITY + 2; i++)
+        receiver_ack_add(&a, SECOND, FIRST + 3 * i, 1);
+    ck_assert_uint_eq(a.floor, FIRST + 6);
+    receiver_ack_add(&a, SECOND, FIRST + 1, 1); /* has no room, either */
+    ck_assert_uint_eq(a.floor, FIRST + 6);
+    receiver_ack_add(&a, SECOND, FIRST + 3 * CAPACITY + 1, 1);
+    receiver_ack_add(&a, SECOND, FIRST + 3 * CAPACITY + 2, 1); /* joins two: there is room */
+    receiver_ack_add(&a, SECOND, FIRST + 1, 1);
+    ck_assert_uint_eq(a.arrived.interval[0].first, FIRST + 1);
+    uint8_t out[CONTROL_BYTES];
+    struct block_ack header = {.capacity = 0};
+    receiver_ack_write(&a, SECOND, true, out, &header);
+    ck_assert_uint_eq(ack_bound(&header, 0), FIRST + 6);
 }
 
 TEST(forget__begins_anew)
@@ -108,13 +145,15 @@ TEST(forget__begins_anew)
     add(FIRST, 1, true, true);
 }
 
-TEST(check__fires, .rows = 3, .signal = 6)
+TEST(check__fires, .rows = 4, .signal = 6)
 {
     receiver_ack_add(&a, SECOND, FIRST, 1);
     if (_i == 0)
         a.arrived.interval[0].last = a.arrived.interval[0].first;
     else if (_i == 1)
         a.newest++;
+    else if (_i == 2)
+        a.floor = a.newest + 1;
     else
         a.told[1] = a.newest + 2;
     receiver_ack_check(&a);
