@@ -97,7 +97,8 @@ bool sender_is_quiet(const struct sender *s, instant now);
 size_t sender_rest(struct sender *s);
 
 /* Queues a message; `*number` names it for cancel. False when the table is full or a close is under
- * way; then nothing happened. The buffer is borrowed until the message's event. */
+ * way; then nothing happened. The buffer is borrowed until the message's event. The message fails
+ * at once (PEER_CLOSED) while a peer that has closed is asked what it has (sender_parting.c). */
 bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buffer, uint64_t size,
                    uint64_t *number);
 
