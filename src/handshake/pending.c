@@ -354,7 +354,7 @@ static bool go_on(const struct pending_rules *rules, struct pending_handshake *h
     if (tls->machine.proven > proven)
         h->heard = clock_now();
     handshake_expire(&tls->machine, clock_now());
-    while ((size = handshake_take(&tls->machine, clock_now(), datagram)) > 0)
+    while ((size = handshake_take(&tls->machine, datagram)) > 0)
         rules->send(rules->context, caller, datagram, size);
     return has_ended;
 }

@@ -110,6 +110,11 @@ static inline void entity_touch(struct zcrp_entity *e)
     link_touch(e->link, e->machine.role);
 }
 
+static inline bool entity_is_sender(const struct zcrp_entity *e)
+{
+    return e->machine.role == MACHINE_SENDER;
+}
+
 /* The other half of its connection; NULL: it has none. */
 static inline struct zcrp_entity *entity_other(const struct zcrp_entity *e)
 {

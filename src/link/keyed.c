@@ -10,11 +10,6 @@
 static const duration ANEW_LEAST = SECOND;         /* for a peer to answer once more */
 static const duration KEYS_ARE_USED = MILLISECOND; /* by another thread */
 
-static bool is_sender(const struct zcrp_entity *e)
-{
-    return e->machine.role == MACHINE_SENDER;
-}
-
 static struct tls_handshake *begin(struct zcrp_keys *keys)
 {
     struct secret secret = keyed_hash_secret();
@@ -31,8 +26,8 @@ bool keyed_init(struct zcrp_entity *e)
     if (session_keys == NULL)
         return true;
     k->anew = NEVER;
-    k->keyring = is_sender(e) ? &session_keys->sender : &session_keys->receiver;
-    if (!is_sender(e) || keyring_is_ready(k->keyring))
+    k->keyring = entity_is_sender(e) ? &session_keys->sender : &session_keys->receiver;
+    if (!entity_is_sender(e) || keyring_is_ready(k->keyring))
         return true;
     k->keys = keys_hold(e->options.keys);
     k->handshake = begin(e->options.keys);
@@ -203,7 +198,7 @@ int keyed_start(struct zcrp_entity *e)
                                         .send = send_answer,
                                         .on_success = on_success};
 
-    if (rules.keys == NULL || is_sender(e))
+    if (rules.keys == NULL || entity_is_sender(e))
         return 0;
     e->keyed.answers = calloc(1, sizeof(*e->keyed.answers));
     return e->keyed.answers != NULL ? pending_open(&e->keyed.pending, &rules) : -ENOMEM;
@@ -230,8 +225,8 @@ bool keyed_take(struct zcrp_entity *e, instant now, struct burst *burst)
     if (k->answers != NULL)
         size = datagram_queue_take(k->answers, burst->control);
     else if (k->handshake != NULL)
-        size = handshake_take(&k->handshake->machine, now, burst->control);
-    if (size > 0 && is_sender(e))
+        size = handshake_take(&k->handshake->machine, burst->control);
+    if (size > 0 && entity_is_sender(e))
         sender_on_handshake_sent(e->machine.sender, now);
     if (size > 0)
         burst_set_control(burst, size);

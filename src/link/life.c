@@ -22,16 +22,11 @@
 
 /* ---- open ---- */
 
-static bool is_sender(const struct zcrp_entity *e)
-{
-    return e->machine.role == MACHINE_SENDER;
-}
-
 static int init_memory(struct zcrp_entity *e)
 {
     const struct channel *units = channels_of_units(&e->channels);
 
-    if (!is_sender(e))
+    if (!entity_is_sender(e))
         openings_init(&e->link->rx.openings, e->channels.in->has_gro);
     int error = workspace_reserve();
     if (error)
@@ -63,15 +58,15 @@ static void fini_locks(struct zcrp_entity *e)
 static int open_channels(struct zcrp_entity *e, const struct origin *origin)
 {
     if (origin->descriptors != NULL)
-        return channels_open(&e->channels, is_sender(e), origin->descriptors, &e->options);
-    return channels_open_half(&e->channels, is_sender(e), origin->socket, &e->options);
+        return channels_open(&e->channels, entity_is_sender(e), origin->descriptors, &e->options);
+    return channels_open_half(&e->channels, entity_is_sender(e), origin->socket, &e->options);
 }
 
 static int open_transport(struct zcrp_entity *e)
 {
     const struct zcrp_options *o = &e->options;
     const struct transport_options options = {
-        .is_sender = is_sender(e),
+        .is_sender = entity_is_sender(e),
         .may_use_memory = !(o->flags & ZCRP_NO_MEMORY),
         .must_use_memory = o->channel == ZCRP_CHANNEL_MEMORY,
         .lets_read = o->flags & ZCRP_ALLOW_PTRACE,
@@ -288,7 +283,7 @@ void entity_abandon(struct zcrp_entity *e)
         wake_fini(&e->collection.wake);
     if (!mutex_is_free(&e->link->mutex))
         e->keyed.handshake = NULL;
-    else if (is_sender(e) && e->copied > 0)
+    else if (entity_is_sender(e) && e->copied > 0)
         free_copies(e);
     link_abandon(e->link, e->machine.role);
     engine_abandon(&e->member);
@@ -338,10 +333,10 @@ static void tell_ended(struct zcrp_entity *e)
 /* Closes the machine; true if the peer has confirmed in time, or there is none. */
 static bool close_machine(struct zcrp_entity *e, instant since)
 {
-    if (is_sender(e))
+    if (entity_is_sender(e))
         (void)wait_until(e, is_backlog_through, since);
     machine_close(&e->machine, clock_now());
-    if (!is_sender(e)) {
+    if (!entity_is_sender(e)) {
         entity_move(e, ENTITY_FAILING);
         tx_drain(e, SENDING_BURSTS);
     }

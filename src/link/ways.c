@@ -8,11 +8,6 @@
 
 #include <string.h>
 
-static bool is_sender(const struct zcrp_entity *e)
-{
-    return e->machine.role == MACHINE_SENDER;
-}
-
 /* ---- letting go ---- */
 
 /* The receiver could not read a unit, or so it says: each such word costs a look at one unit. */
@@ -130,7 +125,7 @@ bool ways_tend_credit(struct zcrp_entity *e)
 {
     if (!e->transport->is_possible)
         return false;
-    if (!is_sender(e))
+    if (!entity_is_sender(e))
         return give_credit(e);
     take_credit(e);
     return false;
@@ -140,7 +135,8 @@ bool ways_tend_credit(struct zcrp_entity *e)
 
 static struct pairing pairing_of(const struct zcrp_entity *e)
 {
-    return is_sender(e) ? sender_pairing(e->machine.sender) : receiver_pairing(e->machine.receiver);
+    return entity_is_sender(e) ? sender_pairing(e->machine.sender)
+                               : receiver_pairing(e->machine.receiver);
 }
 
 bool ways_must_meet(const struct zcrp_entity *e)
@@ -150,13 +146,13 @@ bool ways_must_meet(const struct zcrp_entity *e)
 
 static void apply(struct zcrp_entity *e, uint32_t changes)
 {
-    if (changes & (TRANSPORT_TAKEN | TRANSPORT_LEFT) && is_sender(e))
+    if (changes & (TRANSPORT_TAKEN | TRANSPORT_LEFT) && entity_is_sender(e))
         sender_set_near(e->machine.sender, changes & TRANSPORT_TAKEN);
     if (changes & TRANSPORT_TAKEN)
         unblock(e);
-    if (changes & (TRANSPORT_HERE | TRANSPORT_LEFT) && !is_sender(e))
+    if (changes & (TRANSPORT_HERE | TRANSPORT_LEFT) && !entity_is_sender(e))
         openings_init(&e->link->rx.openings, changes & TRANSPORT_HERE || e->transport->in->has_gro);
-    if (changes & TRANSPORT_LEFT && !is_sender(e)) /* of what was only shown there */
+    if (changes & TRANSPORT_LEFT && !entity_is_sender(e)) /* of what was only shown there */
         receiver_call_soon(e->machine.receiver, clock_now());
     if (changes & TRANSPORT_MISSED)
         machine_fail(&e->machine, clock_now(), OUTCOME_APART);
@@ -172,14 +168,14 @@ void ways_tend(struct zcrp_entity *e, bool may_meet, struct ways_errand *errand)
     errand->transport.gone = NULL;
     if (!t->is_possible || t->is_out_meeting)
         return;
-    if (is_sender(e))
+    if (entity_is_sender(e))
         (void)reap(e);
-    if (is_sender(e) && transport_watch(t))
+    if (entity_is_sender(e) && transport_watch(t))
         ways_take_back(e, TRANSPORT_ANY_WHOLE);
     const struct transport_facts facts = {
         .pairing = pairing_of(e),
-        .is_idle = is_sender(e) && sender_gauges(e->machine.sender).in_transit == 0,
-        .is_early = !is_sender(e) && keyed_is_news(e), /* of a caller that waits for room */
+        .is_idle = entity_is_sender(e) && sender_gauges(e->machine.sender).in_transit == 0,
+        .is_early = !entity_is_sender(e) && keyed_is_news(e), /* of a caller that waits for room */
         .may_meet = may_meet,
     };
     uint32_t changes = transport_tend(t, &facts, &errand->transport);
@@ -210,7 +206,7 @@ bool ways_run(struct zcrp_entity *e, struct ways_errand *errand)
         engine_watch_peer(&entity_reader(e)->member, met.peer_file);
     entity_enter(e); /* the section that follows ends it */
     apply(e, transport_met(e->transport, x, met));
-    if (!is_sender(e))
+    if (!entity_is_sender(e))
         tx_drain(e, SENDING_BURSTS); /* what was held back */
     mutex_unlock(&e->link->mutex);
     return true;
@@ -232,7 +228,7 @@ void ways_push(struct zcrp_entity *e)
 
 bool ways_are_crossing(const struct zcrp_entity *e)
 {
-    return is_sender(e) ? e->transport->is_pushing : e->link->rx.is_claimed;
+    return entity_is_sender(e) ? e->transport->is_pushing : e->link->rx.is_claimed;
 }
 
 void ways_look_late(struct zcrp_entity *e)
@@ -246,7 +242,7 @@ static bool is_idle(struct zcrp_entity *e)
 {
     const struct lease *lease = &e->link->lease;
 
-    return is_sender(e) && e->life == ENTITY_OPEN && !lease_is_taken(lease) &&
+    return entity_is_sender(e) && e->life == ENTITY_OPEN && !lease_is_taken(lease) &&
            lease->sleepers == NULL && !collection_has_taker(&e->collection) && !bell_is_heard() &&
            e->options.trace == NULL && e->notice.place < 0 && e->wrapped == 0 &&
            e->blocked == CHANNEL_OK && backlog_is_empty(&e->backlog) &&
@@ -268,7 +264,7 @@ bool ways_say_asleep(struct zcrp_entity *e)
         return true;
     if (!(is_idle(e) ? transport_say_idle(e->transport) : transport_say_asleep(e->transport)))
         return false;
-    if (!is_sender(e) || !ways_find_credit(e))
+    if (!entity_is_sender(e) || !ways_find_credit(e))
         return true;
     (void)transport_say_awake(e->transport);
     return false;

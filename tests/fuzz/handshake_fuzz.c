@@ -103,7 +103,7 @@ static bool take(struct run *r, uint32_t which)
     struct handshake *h = &r->side[which].handshake;
     uint8_t out[HANDSHAKE_BYTES];
     bool has = handshake_has_datagram(h);
-    size_t size = handshake_take(h, r->now, out);
+    size_t size = handshake_take(h, out);
     CHECK(has == (size > 0));
     if (!has)
         return false;

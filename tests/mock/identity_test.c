@@ -79,7 +79,7 @@ static void say(struct end *from, struct end *to)
     uint8_t datagram[HANDSHAKE_BYTES];
     size_t size;
 
-    while ((size = handshake_take(&from->h, SECOND, datagram)) > 0) {
+    while ((size = handshake_take(&from->h, datagram)) > 0) {
         handshake_hear(&to->h, SECOND, datagram, size);
         turn(to);
     }

@@ -447,7 +447,7 @@ static void talk_from(struct tls_handshake *h, uint16_t port)
     size_t size;
 
     handshake_expire(&h->machine, clock_now());
-    while ((size = handshake_take(&h->machine, clock_now(), datagram)) > 0)
+    while ((size = handshake_take(&h->machine, datagram)) > 0)
         pending_hear(r, &caller, datagram, size);
     read_told(h);
     usleep(1000);

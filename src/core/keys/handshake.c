@@ -357,10 +357,9 @@ static size_t take_refusal(struct handshake *h, uint8_t out[HANDSHAKE_BYTES])
     return finish(h, &d, out, 0);
 }
 
-size_t handshake_take(struct handshake *h, instant now, uint8_t out[HANDSHAKE_BYTES])
+size_t handshake_take(struct handshake *h, uint8_t out[HANDSHAKE_BYTES])
 {
     uint32_t at, bytes;
-    (void)now;
     if (h->is_hello_due)
         return take_hello(h, out);
     if (h->is_refusal_due)

@@ -150,7 +150,7 @@ size_t handshake_read(struct handshake *h, enum handshake_level level, const uin
 bool handshake_hear(struct handshake *h, instant now, const uint8_t *datagram, size_t size);
 
 /* Writes the next datagram to be sent. Its bytes; 0 if there is none. */
-size_t handshake_take(struct handshake *h, instant now, uint8_t out[HANDSHAKE_BYTES]);
+size_t handshake_take(struct handshake *h, uint8_t out[HANDSHAKE_BYTES]);
 bool handshake_has_datagram(const struct handshake *h);
 
 /* There are keys for the session: the handshake is over for the listening side. */

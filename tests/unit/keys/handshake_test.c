@@ -49,7 +49,7 @@ static uint32_t deliver(struct handshake *from, struct handshake *to, int lose)
     uint32_t heard = 0;
     for (;;) {
         bool has_datagram = handshake_has_datagram(from);
-        size_t size = handshake_take(from, now, datagram);
+        size_t size = handshake_take(from, datagram);
         ck_assert_int_eq(has_datagram, size > 0);
         if (size == 0)
             return heard;
@@ -126,16 +126,16 @@ TEST(handshake_take__hello_first)
 {
     struct hello hello;
     for (int i = 0; i < 4; i++) {
-        ck_assert_uint_eq(handshake_take(&client, now, datagram), TRAILER_BYTES);
+        ck_assert_uint_eq(handshake_take(&client, datagram), TRAILER_BYTES);
         ck_assert_int_eq(hello_decode(datagram, TRAILER_BYTES, &hello), VERDICT_OK);
         ck_assert_uint_eq(hello.nonce, NONCE);
         ck_assert_uint_eq(hello.pairing.tag, TAG);
-        ck_assert_uint_eq(handshake_take(&client, now, datagram), 0);
+        ck_assert_uint_eq(handshake_take(&client, datagram), 0);
         expire(&client);
     }
     give_cookie();
     ck_assert(!handshake_has_datagram(&client));
-    ck_assert_uint_eq(handshake_take(&client, now, datagram), 0);
+    ck_assert_uint_eq(handshake_take(&client, datagram), 0);
 }
 
 TEST(handshake_on_cookie__of_this_question)
@@ -158,7 +158,7 @@ TEST(handshake_take__shows_the_cookie)
     size_t bytes;
     give_cookie();
     write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 10);
-    size_t size = handshake_take(&client, now, datagram);
+    size_t size = handshake_take(&client, datagram);
     ck_assert_int_eq(handshake_decode(datagram, size, &d, &bytes), VERDICT_OK);
     ck_assert_uint_eq(d.cookie, COOKIE);
     ck_assert_uint_eq(d.nonce, NONCE);
@@ -195,7 +195,7 @@ TEST(handshake_expire__repeats_what_is_missing)
     write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 3000);
     for (int i = 0; i < 3; i++) {
         deliver(&client, &server, 3);
-        ck_assert_uint_eq(handshake_take(&client, now, datagram), 0);
+        ck_assert_uint_eq(handshake_take(&client, datagram), 0);
         expire(&client);
     }
     ck_assert_uint_eq(deliver(&client, &server, 1), 2); /* the first is lost */
@@ -258,7 +258,7 @@ TEST(handshake_hear__any_order, .rows = 20)
     write_bytes(&client, HANDSHAKE_LEVEL_SECOND, HANDSHAKE_ROOM);
     for (int round = 0; round < 60 && bytes < HANDSHAKE_ROOM; round++) {
         int count = 0;
-        while (count < HELD && (size[count] = handshake_take(&client, now, held[count])) > 0)
+        while (count < HELD && (size[count] = handshake_take(&client, held[count])) > 0)
             count++;
         for (int i = 0; i < count; i++) {
             uint64_t at = random_below(&state, (uint64_t)count);
@@ -279,7 +279,7 @@ TEST(handshake_hear__each_bit_counts)
     give_cookie();
     use_keys();
     write_bytes(&client, HANDSHAKE_LEVEL_SECOND, 40);
-    size_t size = handshake_take(&client, now, datagram);
+    size_t size = handshake_take(&client, datagram);
     struct handshake before = server;
     for (size_t bit = 0; bit < 8 * size; bit++) {
         datagram[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -317,7 +317,7 @@ TEST(handshake_refuse__whenever_it_is_heard)
     write_bytes(&client, HANDSHAKE_LEVEL_FIRST, 40);
     handshake_refuse(&server);
     for (int i = 0; i < 3; i++) {
-        size_t size = handshake_take(&server, now, datagram);
+        size_t size = handshake_take(&server, datagram);
         ck_assert_uint_eq(size, TRAILER_BYTES);
         ck_assert(!handshake_has_datagram(&server));
         ck_assert_uint_eq(deliver(&client, &server, 0), 1);
@@ -425,7 +425,7 @@ TEST(handshake_take__without_a_key)
     use_keys();
     keys[0].forgotten = 1;
     write_bytes(&client, HANDSHAKE_LEVEL_SECOND, 10);
-    ck_assert_uint_eq(handshake_take(&client, now, datagram), 0);
+    ck_assert_uint_eq(handshake_take(&client, datagram), 0);
 }
 
 /* ---- what is heard ---- */
@@ -525,7 +525,7 @@ TEST(handshake_hear__once_it_is_over)
     handshake_encode(datagram, &clear);
     ck_assert(!handshake_hear(&server, now, datagram, TRAILER_BYTES));
     ck_assert_uint_eq(server.proven, 0);
-    size_t size = handshake_take(&client, now, datagram);
+    size_t size = handshake_take(&client, datagram);
     ck_assert(!handshake_hear(&server, now, datagram, size));
     ck_assert_uint_eq(server.proven, 1);
     ck_assert(!handshake_hear(&server, now, datagram, size));

@@ -251,7 +251,7 @@ static int say(struct end *from, struct end *to)
     size_t size;
     int said = 0;
 
-    for (; (size = handshake_take(&from->h, now, datagram)) > 0; said++)
+    for (; (size = handshake_take(&from->h, datagram)) > 0; said++)
         if (handshake_hear(&to->h, now, datagram, size))
             turn(to);
     return said;

@@ -74,10 +74,10 @@ static int count; /* of datagrams of this handshake */
 static int say(struct end *from, struct end *to, int lost)
 {
     uint8_t datagram[HANDSHAKE_BYTES];
-    size_t size = handshake_take(&from->h, now, datagram);
+    size_t size = handshake_take(&from->h, datagram);
     bool is_lost = size > 0 && loses_flight(from);
     int said = 0;
-    for (; size > 0; size = handshake_take(&from->h, now, datagram), said++)
+    for (; size > 0; size = handshake_take(&from->h, datagram), said++)
         if (!is_lost && (lost == 0 || ++count % lost != 0))
             handshake_hear(&to->h, now, datagram, size);
     turn(to);
@@ -592,7 +592,7 @@ static int64_t cost_of_answer(const uint8_t *theirs)
     begin(&client, true);
     ck_assert(handshake_on_cookie(&client.h, now, &cookie));
     turn(&client);
-    first_size = handshake_take(&client.h, now, first_bytes);
+    first_size = handshake_take(&client.h, first_bytes);
     for (int i = 0; i < 100; i++) {
         int64_t cost = answer();
         least = cost < least ? cost : least;
