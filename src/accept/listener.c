@@ -130,10 +130,10 @@ static void hear(void *context, const struct caller *caller, const uint8_t *data
 {
     const struct cookie_jar jar = keyed_hash_jar();
     struct callers *callers = context;
-    size_t tail = size < TRAILER_BYTES ? size : TRAILER_BYTES, bytes = 0;
     uint8_t answer[TRAILER_BYTES];
-    enum listening what = listening_hear(&jar, address_number(&caller->from), clock_now(),
-                                         datagram + size - tail, size, answer, &bytes);
+    size_t bytes = 0;
+    enum listening what = listening_hear(&jar, address_number(&caller->from), clock_now(), datagram,
+                                         size, answer, &bytes);
 
     if (what == LISTENING_ANSWERS)
         listen_tell(callers->socket, caller, answer, bytes);

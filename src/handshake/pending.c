@@ -246,10 +246,10 @@ static void hear_hello(struct pending *p, const struct caller *caller, const uin
                        size_t size)
 {
     const struct cookie_jar jar = keyed_hash_jar();
-    size_t tail = size < TRAILER_BYTES ? size : TRAILER_BYTES, bytes = 0;
     uint8_t answer[TRAILER_BYTES];
-    enum listening what = listening_hear(&jar, address_number(&caller->from), clock_now(),
-                                         datagram + size - tail, size, answer, &bytes);
+    size_t bytes = 0;
+    enum listening what = listening_hear(&jar, address_number(&caller->from), clock_now(), datagram,
+                                         size, answer, &bytes);
 
     if (what == LISTENING_ACCEPTS)
         bytes = handshake_refuse_hello(datagram, size, answer) ? TRAILER_BYTES : 0;

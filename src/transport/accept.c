@@ -105,9 +105,8 @@ static enum listening hear(int fd, struct knock *k, enum wrapping wrapping,
     if (handshake_has_cookie(jar, address_number(&k->from), clock_now(), k->payload,
                              k->payload_bytes))
         return LISTENING_ACCEPTS; /* a sender with keys: it goes on with its handshake */
-    size_t tail = k->payload_bytes < TRAILER_BYTES ? k->payload_bytes : TRAILER_BYTES;
-    return listening_hear(jar, address_number(&k->from), clock_now(),
-                          k->payload + k->payload_bytes - tail, k->payload_bytes, payload, size);
+    return listening_hear(jar, address_number(&k->from), clock_now(), k->payload, k->payload_bytes,
+                          payload, size);
 }
 
 /* Connects to whom the first datagram in the socket came from: 1, or a negative error number. */

@@ -60,15 +60,14 @@ static enum listening hear_hello(const struct cookie_jar *jar, uint64_t peer, in
 }
 
 enum listening listening_hear(const struct cookie_jar *jar, uint64_t peer, instant now,
-                              const uint8_t *tail, size_t datagram_bytes,
-                              uint8_t answer[TRAILER_BYTES], size_t *answer_bytes)
+                              const uint8_t *datagram, size_t size, uint8_t answer[TRAILER_BYTES],
+                              size_t *answer_bytes)
 {
     struct hello hello;
-    size_t tail_bytes = datagram_bytes < TRAILER_BYTES ? datagram_bytes : TRAILER_BYTES;
-    const uint8_t *end = tail + tail_bytes;
-    if (datagram_bytes == TRAILER_BYTES && hello_decode(tail, TRAILER_BYTES, &hello) == VERDICT_OK)
+    const uint8_t *end = datagram + size;
+    if (size == TRAILER_BYTES && hello_decode(datagram, size, &hello) == VERDICT_OK)
         return hear_hello(jar, peer, now, &hello, answer, answer_bytes);
-    if (datagram_bytes < TAIL_BYTES || !datagram_is_foreign_hello(end[-1]))
+    if (size < TAIL_BYTES || !datagram_is_foreign_hello(end[-1]))
         return LISTENING_DROPS;
     struct pairing echoed = datagram_tail_decode(end - TAIL_BYTES).pairing;
     if (echoed.tag == 0)

@@ -50,10 +50,10 @@ enum listening {
     LISTENING_ACCEPTS,
 };
 
-/* Judges a datagram from `peer` (cookie.h), whose last bytes, up to TRAILER_BYTES, are at `tail`.
- * With ANSWERS `*answer_bytes` bytes of `answer` are to be sent to it. Cannot fail. */
+/* Judges a datagram from `peer` (cookie.h). With ANSWERS `*answer_bytes` bytes of `answer` are to
+ * be sent to it. Looks at the last TRAILER_BYTES only. Cannot fail. */
 enum listening listening_hear(const struct cookie_jar *jar, uint64_t peer, instant now,
-                              const uint8_t *tail, size_t datagram_bytes,
-                              uint8_t answer[TRAILER_BYTES], size_t *answer_bytes);
+                              const uint8_t *datagram, size_t size, uint8_t answer[TRAILER_BYTES],
+                              size_t *answer_bytes);
 
 #endif

@@ -76,10 +76,10 @@ static void hear_datagram(void *context, const struct caller *by, const uint8_t 
                           size_t size)
 {
     const struct cookie_jar jar = keyed_hash_jar();
-    size_t tail = size < TRAILER_BYTES ? size : TRAILER_BYTES, bytes = 0;
     uint8_t said[TRAILER_BYTES];
-    enum listening what = listening_hear(&jar, address_number(&by->from), clock_now(),
-                                         datagram + size - tail, size, said, &bytes);
+    size_t bytes = 0;
+    enum listening what =
+        listening_hear(&jar, address_number(&by->from), clock_now(), datagram, size, said, &bytes);
 
     (void)context;
     caller = *by;
