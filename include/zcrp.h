@@ -511,9 +511,9 @@ struct zcrp_options {
     /* Listeners: connections at once, and of them those in the backlog, which nobody has accepted
      * yet, each 1 .. 2^20. Beyond them callers are dropped and counted (zcrp_listener_stats). They
      * call again while their connect_ns lasts, and then fail with ZCRP_ERROR_NOT_ADMITTED. One host
-     * (IPv6: one network of 64 bits) gets no more of either while it has more than seven times as
-     * many as are left: alone it gets 897 of 1024, and all if they are at most 8. Default 1024 and
-     * 128. */
+     * (IPv6: one network of 64 bits, or one link-local address) gets no more of either while it has
+     * more than seven times as many as are left: alone it gets 897 of 1024, and all if they are at
+     * most 8. Default 1024 and 128. */
     uint32_t connections;
     uint32_t backlog;
 

@@ -2,9 +2,8 @@
  * and TLS, which gives them a meaning (keys/tls.h). Its owner hears for it, sends for it, and
  * keeps its time.
  *
- *     connecting side   the sender has one, until its peer has shown that it is through
- * (link/keyed.h) listening side    one for each caller, until that has shown that it has the key
- * (pending.h) */
+ *     connecting side   the sender has one (link/keyed.h), until its peer shows that it is through
+ *     listening side    one for each caller (pending.h), until that shows that it has the key */
 #ifndef ZCRP_HANDSHAKE_TLS_HANDSHAKE_H
 #define ZCRP_HANDSHAKE_TLS_HANDSHAKE_H
 

@@ -155,7 +155,6 @@ void entity_move(struct zcrp_entity *e, enum entity_life life);
 /* The channel does not work any more: every message fails, the close will not wait. Locked. */
 void entity_break(struct zcrp_entity *e);
 
-/* Does nothing enter the machine any more? Locked. */
 /* A message in memory that the user brought costs a system call if it crosses as a whole, and less
  * in a burst of many. So both ends do so while there are few. */
 enum { FEW_WRAPPED = 2 };
@@ -165,6 +164,7 @@ static inline bool entity_wraps_few(const struct zcrp_entity *e)
     return e->wrapped <= FEW_WRAPPED;
 }
 
+/* Does nothing enter the machine any more? Locked. */
 static inline bool entity_is_failing(const struct zcrp_entity *e)
 {
     return e->link->is_broken || e->life >= ENTITY_FAILING;

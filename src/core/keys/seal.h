@@ -2,9 +2,8 @@
  * which numbers are opened. The cipher itself is handed in (struct cipher), because the core has no
  * cryptography. docs/protocol.md, "Keys".
  *
- *     unit         data sealed | tag 16 | trailer 32                       number = sequence number
- *     control      body and the trailer's first 22 bytes, sealed | tag 16 | number 8 | last ten
- * bytes
+ *     unit      data, sealed | tag 16 | trailer 32                 number: the sequence number
+ *     control   body and 22 bytes of the trailer, sealed | tag 16 | number 8 | last 10 bytes
  *
  * What is not sealed is authenticated with the rest. Each stream of datagrams has keys of its own,
  * one after the other: number n belongs to the epoch n / 2^epoch_bits. So both ends change keys
