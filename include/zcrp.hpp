@@ -4,8 +4,8 @@
  *
  *     zcrp::listener there("127.0.0.1", "7000");
  *     zcrp::connection peer = there.accept();
- *     std::vector<float> shard(n);
- *     peer.receive(shard);                        // into place, waits
+ *     std::vector<float> shard(1 << 20);
+ *     std::size_t n = peer.receive(shard);        // into place, waits; its bytes
  *
  *     zcrp::connection peer("127.0.0.1", "7000");
  *     peer.send(shard);
@@ -267,8 +267,18 @@ class message
     {
     }
 
+    template <typename N, typename = std::enable_if_t<std::is_integral_v<N>>>
+    explicit message(N size) : message(static_cast<std::size_t>(size))
+    {
+    }
+
     /* Over memory that is received into, or sent. */
     explicit message(bytes memory) : message(zcrp_wrap_msg(memory.data(), memory.size()))
+    {
+    }
+
+    template <typename C, typename = std::enable_if_t<detail::is_writable<C>::value>>
+    explicit message(C &container) : message(bytes(container))
     {
     }
 
@@ -565,7 +575,8 @@ class connection
         return entity(zcrp_connection_receiver(handle_));
     }
 
-    /* Sends one message, and waits until the peer has acknowledged it. */
+    /* Sends one message, and waits until the peer has acknowledged it. A literal such as "hello" is
+     * an array, and is sent with the NUL at its end; std::string and std::string_view have none. */
     void send(const_bytes memory)
     {
         message m(memory);
@@ -576,7 +587,7 @@ class connection
 
     /* Receives one message into place. Its bytes. Throws end_of_stream if the peer has closed, and
      * all that it sent was received. */
-    std::size_t receive(bytes memory)
+    [[nodiscard]] std::size_t receive(bytes memory)
     {
         message m(memory);
 
@@ -592,7 +603,7 @@ class connection
      * closed, and all that it sent was received. Waits. The peer says the size: one above `most`
      * throws ZCRP_ERROR_TOO_LARGE, and the message stays where it is until something larger is
      * posted. */
-    std::optional<message> receive(std::size_t most = std::size_t{1} << 30)
+    [[nodiscard]] std::optional<message> receive(std::size_t most = std::size_t{1} << 30)
     {
         nlong size = 0;
         int code = zcrp_expect(receiver().get(), &size, -1);
@@ -757,10 +768,12 @@ class connection
 class listener
 {
   public:
-    /* Port "0": the system finds one. */
+    /* Host "": any address of this machine, IPv4 and IPv6. Port "0": the system finds one. */
     explicit listener(const std::string &host, const std::string &port = "0", const options &o = {})
     {
-        detail::check(zcrp_listen(&handle_, host.c_str(), port.c_str(), &o));
+        const char *name = host.empty() ? nullptr : host.c_str();
+
+        detail::check(zcrp_listen(&handle_, name, port.c_str(), &o));
     }
 
     listener(listener &&other) noexcept : handle_(std::exchange(other.handle_, nullptr))
