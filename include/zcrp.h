@@ -1008,10 +1008,12 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_first(const struct zcrp_connection 
                                                    uint32_t index);
 
 /* The connection's state: 0 while the peer is there, ZCRP_ERROR_BUSY while this end looks for it,
- * or why the connection has ended: ZCRP_ERROR_PEER_CLOSED, _SILENT, _RESTARTED, _REFUSED, ... An
- * idle peer's death is noticed after options.silence_ns; within 5 to 10 s (ZCRP_ERROR_SILENT), at a
- * listener with keys 15 s, if its host says that its port is closed; within 100 ms
- * (ZCRP_ERROR_DIED) if its process is on this host and messages go from memory to memory. */
+ * or why the connection has ended: ZCRP_ERROR_PEER_CLOSED, _SILENT, _RESTARTED, ..., at a caller
+ * also _REFUSED, _NOT_ADMITTED or _UNREACHABLE. (A listener's connection ends with _SILENT if its
+ * caller is gone before it was up.) An idle peer's death is noticed after options.silence_ns;
+ * within 5 to 10 s (ZCRP_ERROR_SILENT), at a listener with keys 15 s, if its host says that its
+ * port is closed; within 100 ms (ZCRP_ERROR_DIED) if its process is on this host and messages go
+ * from memory to memory. */
 ZCRP_PUBLIC int zcrp_connection_status(struct zcrp_connection *connection);
 
 /* Waits until the peer is found, or the search has failed, at most `timeout_ns` (negative: as long

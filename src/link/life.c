@@ -134,6 +134,7 @@ int entity_make(struct zcrp_entity **entity, enum machine_role role, const struc
     e->generation = forked_generation();
     e->machine.role = role;
     e->machine.stays = origin->descriptors == NULL;
+    e->machine.was_called = origin->descriptors == NULL && !origin->is_caller;
     e->options = *complete;
     e->link = origin->link;
     if (!keyed_init(e))

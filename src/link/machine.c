@@ -139,6 +139,7 @@ static bool init_sender(struct machine *m, const struct zcrp_options *options,
         .unit_most = unit_most(m, options, units),
         .stays = m->stays,
         .is_caller = units->may_rebind,
+        .was_called = m->was_called,
         .is_cut = units->aal5 != NULL,
         .is_offloaded = channel_cuts(units) > 1,
         .burst_units = m->keyring == NULL ? BURST_UNITS : BURST_CUT,
@@ -197,7 +198,8 @@ static bool init_receiver(struct machine *m, const struct zcrp_options *options,
 bool machine_init(struct machine *m, enum machine_role role, const struct zcrp_options *options,
                   const struct channel *units)
 {
-    *m = (struct machine){.role = role, .stays = m->stays, .keyring = m->keyring};
+    *m = (struct machine){
+        .role = role, .stays = m->stays, .was_called = m->was_called, .keyring = m->keyring};
     return role == MACHINE_SENDER ? init_sender(m, options, units)
                                   : init_receiver(m, options, units);
 }

@@ -16,6 +16,7 @@ struct machine {
     enum machine_role role;  /* (c) */
     struct keyring *keyring; /* (c) NULL: nothing is sealed */
     bool stays;            /* (c) a sender that wants its peer also when there is nothing to send */
+    bool was_called;       /* (c) of a listener's connection */
     struct sender *sender; /* NULL: a receiver */
     struct receiver *receiver; /* NULL: a sender */
     void *near, *far;          /* (c) memory of either (core/adt/arena.h); far is reserved */

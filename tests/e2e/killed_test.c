@@ -178,6 +178,36 @@ TEST(killed__the_survivor_of_a_connection, .rows = sizeof(ways) / sizeof(ways[0]
     part(&l);
 }
 
+/* A caller that is killed as soon as it was accepted, perhaps before its connection was up. It was
+ * there, and so is not refused: a listener cannot call it again. */
+TEST(killed__a_caller_that_was_just_accepted, .rows = 4, .needs = is_udp)
+{
+    const struct place place = place_of(getpid());
+    struct zcrp_listener *listener;
+    struct zcrp_connection *c;
+    char port[16];
+
+    ck_assert_int_eq(zcrp_listen(&listener, place.host, "0", &over_udp), ZCRP_OK);
+    (void)snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
+    pid_t caller = fork();
+    ck_assert_int_ge(caller, 0);
+    if (caller == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (zcrp_connect(&c, place.host, port, &over_udp, 0) == ZCRP_OK)
+            (void)pause();
+        _exit(1);
+    }
+    ck_assert_int_eq(zcrp_accept(listener, &c, LATEST), ZCRP_OK);
+    ends_kill_peer(caller);
+    struct zcrp_msg *in = ends_empty(BYTES);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(c), in, BYTES), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, LATEST_OF_IDLE), ZCRP_ERROR_SILENT);
+    ck_assert_int_eq(zcrp_connection_status(c), ZCRP_ERROR_SILENT);
+    (void)zcrp_connection_close(c);
+    zcrp_free_msg(in);
+    ck_assert_int_eq(zcrp_listener_close(listener), ZCRP_OK);
+}
+
 /* Over descriptors: each role alone. */
 TEST(killed__the_survivor_over_descriptors, .rows = 2, .needs = is_udp)
 {

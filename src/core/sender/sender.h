@@ -33,6 +33,7 @@ struct sender_config {
     uint32_t unit_most;  /* and ever: at least that; 0: as much */
     bool stays;        /* it wants its peer also when there is nothing to send, and ends with it */
     bool is_caller;    /* it has keys, and may come to another address: it answers challenges */
+    bool was_called;   /* its peer has called this end: if they are never paired, it is silent */
     bool is_cut;       /* on the way, into pieces that can be lost each by itself: as cells */
     bool is_offloaded; /* the kernel cuts bursts, as far as it can (offload_path.h) */
     uint32_t burst_units;   /* most datagrams in a burst, 1 .. BURST_UNITS */

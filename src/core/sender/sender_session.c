@@ -82,11 +82,10 @@ bool sender_session_is_answer(const struct sender_session *s, uint32_t tag, uint
     return q->tag != 0 && tag == q->tag && nonce == q->nonce;
 }
 
-/* Is there no better reason than who answers, or that nobody does? */
-static bool is_unknown(enum outcome unpaired)
+bool sender_session_is_unexplained(const struct sender_session *s)
 {
-    return unpaired == OUTCOME_UNREACHABLE || unpaired == OUTCOME_REFUSED ||
-           unpaired == OUTCOME_NOT_ADMITTED;
+    return s->unpaired == OUTCOME_UNREACHABLE || s->unpaired == OUTCOME_REFUSED ||
+           s->unpaired == OUTCOME_NOT_ADMITTED;
 }
 
 bool sender_session_on_cookie(struct sender_session *s, const struct cookie_answer *answer,
@@ -101,7 +100,7 @@ bool sender_session_on_cookie(struct sender_session *s, const struct cookie_answ
     }
     q->cookie = answer->cookie;
     q->session = answer->pairing.session;
-    if (is_unknown(s->unpaired))
+    if (sender_session_is_unexplained(s))
         s->unpaired = OUTCOME_NOT_ADMITTED;
     if (q->at_once == SESSION_AT_ONCE || is_over)
         return false;
@@ -120,7 +119,7 @@ void sender_session_on_version_answer(struct sender_session *s, struct pairing e
 
 void sender_session_on_refused(struct sender_session *s)
 {
-    if (!sender_session_is_paired(s) && is_unknown(s->unpaired))
+    if (!sender_session_is_paired(s) && sender_session_is_unexplained(s))
         s->unpaired = OUTCOME_REFUSED;
 }
 

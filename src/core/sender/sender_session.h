@@ -149,6 +149,9 @@ static inline void sender_session_on_outstanding(struct sender_session *s)
     s->unpaired = OUTCOME_UNREACHABLE;
 }
 
+/* A sender that is never paired knows no better reason than that nobody answers, or a stranger. */
+bool sender_session_is_unexplained(const struct sender_session *s);
+
 /* A listener of another version answered, or nobody listens (any more), as the system says. */
 void sender_session_on_version_answer(struct sender_session *s, struct pairing echoed);
 void sender_session_on_refused(struct sender_session *s);

@@ -357,6 +357,25 @@ TEST(connect__another_version)
     fail_to_connect(OUTCOME_VERSION);
 }
 
+/* A peer that has called was there, and is lost now; whatever else is known still holds. */
+TEST(connect__a_peer_that_has_called, .rows = 4)
+{
+    struct sender_config config = sender_rig_config();
+
+    free(rig.s);
+    config.was_called = true;
+    sender_rig_init(&config);
+    sender_rig_submit(10);
+    struct hello hello = sender_rig_hello();
+    if (_i == 1)
+        sender_on_refused(rig.s, rig.now);
+    if (_i == 2)
+        sender_rig_cookie(&hello, 0);
+    if (_i == 3)
+        say_version(hello.pairing, 3);
+    fail_to_connect(_i == 3 ? OUTCOME_VERSION : OUTCOME_SILENT);
+}
+
 /* An answer that says this version is none. */
 TEST(connect__this_version)
 {
