@@ -625,7 +625,7 @@ def test_loop_that_is_gone():
 
     loop = asyncio.new_event_loop()
     other = loop.run_until_complete(forget())
-    with pytest.warns(ResourceWarning, match="asyncio.Connection"):
+    with pytest.warns(ResourceWarning, match=r"asyncio.Connection from [\d.:]+ to [\d.:]+> was not closed"):
         loop.close()
         del loop, other
         gc.collect()

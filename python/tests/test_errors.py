@@ -137,7 +137,7 @@ def test_types_are_checked(pair, call, text):
 def test_what_nobody_has_room_for(pair):
     with pytest.raises(MemoryError):
         pair[0].allocate(1 << 70)
-    with pytest.raises(ValueError, match="a limit cannot be -1"):
+    with pytest.raises(zcrp.ArgumentError, match="a limit cannot be -1"):
         pair[0].receive(limit=-1)
 
 

@@ -290,7 +290,7 @@ def test_signal_as_a_close_leaves_its_queue(queue, monkeypatch):
 def test_dropped(pair):
     queue = zcrp.Queue()
     queue.add(pair[0])
-    with pytest.warns(ResourceWarning, match="zcrp.Queue"):
+    with pytest.warns(ResourceWarning, match=r"zcrp.Queue with \d+> was not closed"):
         del queue
         gc.collect()
     with zcrp.Queue() as another:

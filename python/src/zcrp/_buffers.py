@@ -116,7 +116,7 @@ def whole(number: Any, what: str) -> int:
     except TypeError:
         raise TypeError(f"{what} is a whole number, not {type(number).__name__}") from None
     if found < 0:
-        raise ValueError(f"{what} cannot be {found}")
+        raise ArgumentError(f"{what} cannot be {found}")
     return found
 
 

@@ -21,7 +21,7 @@ from typing import Any, NoReturn, Optional, cast
 from ._buffers import SIZE_MOST, Export, Pieces, blank, release, whole
 from ._places import Host, Port, host_chars, port_chars
 from ._zcrp import ffi, lib
-from .errors import ClosedError, Error, PeerClosedError, error_of, error_of_receive
+from .errors import ArgumentError, ClosedError, Error, PeerClosedError, error_of, error_of_receive
 
 SLICE_NS = 50_000_000
 OK: int = lib.ZCRP_OK
@@ -79,7 +79,7 @@ def limit_ns(timeout: Optional[float]) -> int:
     if isinstance(timeout, (str, bytes)) or not hasattr(timeout, "__float__"):
         raise TypeError(f"a time limit is a number of seconds or None, not {type(timeout).__name__}")
     if not timeout >= 0:
-        raise ValueError(f"a time limit cannot be {timeout}")
+        raise ArgumentError(f"a time limit cannot be {timeout}")
     return round(min(timeout, 1 << 32) * 1_000_000_000)
 
 

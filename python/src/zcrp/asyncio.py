@@ -448,8 +448,11 @@ class Connection:
                 f"{', closed' if self._handle.was_closed else ''}>")
 
     def __del__(self) -> None:
-        if hasattr(self, "_handle") and self._handle.abandon():
-            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+        if not hasattr(self, "_handle"):
+            return
+        name = repr(self)  # while it is not closed
+        if self._handle.abandon():
+            warnings.warn(f"{name} was not closed", ResourceWarning, source=self, stacklevel=2)
 
 
 async def _closed(closing: Union[Connection, Listener]) -> int:
@@ -533,8 +536,11 @@ class Listener:
         return f"<zcrp.asyncio.Listener on port {self.port}{', closed' if self._handle.was_closed else ''}>"
 
     def __del__(self) -> None:
-        if hasattr(self, "_handle") and self._handle.abandon():
-            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+        if not hasattr(self, "_handle"):
+            return
+        name = repr(self)  # while it is not closed
+        if self._handle.abandon():
+            warnings.warn(f"{name} was not closed", ResourceWarning, source=self, stacklevel=2)
 
 
 async def listen(host: Optional[str] = None, port: Union[int, str] = 0,

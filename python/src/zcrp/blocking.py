@@ -394,8 +394,11 @@ class Connection:
         return f"<zcrp.Connection from {self.local} to {self.peer}{', closed' if self._handle.was_closed else ''}>"
 
     def __del__(self) -> None:
-        if hasattr(self, "_handle") and self._handle.abandon():
-            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+        if not hasattr(self, "_handle"):
+            return
+        name = repr(self)  # while it is not closed
+        if self._handle.abandon():
+            warnings.warn(f"{name} was not closed", ResourceWarning, source=self, stacklevel=2)
 
 
 class Listener:
@@ -443,8 +446,11 @@ class Listener:
         return f"<zcrp.Listener on port {self.port}{', closed' if self._handle.was_closed else ''}>"
 
     def __del__(self) -> None:
-        if hasattr(self, "_handle") and self._handle.abandon():
-            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+        if not hasattr(self, "_handle"):
+            return
+        name = repr(self)  # while it is not closed
+        if self._handle.abandon():
+            warnings.warn(f"{name} was not closed", ResourceWarning, source=self, stacklevel=2)
 
 
 def listen(host: Optional[str] = None, port: Union[int, str] = 0, options: Optional[Options] = None) -> Listener:

@@ -202,8 +202,9 @@ class Queue:
 
     def __del__(self) -> None:
         if hasattr(self, "_native") and not self._was_closed:
+            name = repr(self)  # while it is not closed
             self.close()
-            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=2)
+            warnings.warn(f"{name} was not closed", ResourceWarning, source=self, stacklevel=2)
 
 
 def _check_source(source: Any) -> None:
