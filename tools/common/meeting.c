@@ -183,13 +183,27 @@ struct zcrp_keys *meeting_keys(const struct meeting *meeting, const struct meeti
     return keys;
 }
 
+/* Only a key pair takes pins. */
+static bool is_pair(struct zcrp_keys *keys)
+{
+    static const char any[] = "0000000000000000000000000000000000000000000000000000000000000000";
+
+    return zcrp_keys_pin(keys, any) == ZCRP_OK;
+}
+
 struct zcrp_keys *meeting_server_keys(const char *path)
 {
     struct zcrp_keys *keys = NULL;
     int code = zcrp_keys_read(&keys, path);
 
-    if (code != 0)
+    if (code != 0) {
         (void)complain("%s", zcrp_explain(code));
+    } else if (is_pair(keys)) {
+        (void)complain(
+            "%s is a key pair, but --keys needs a pre-shared key: zcrp-keys generate psk", path);
+        zcrp_keys_free(keys);
+        keys = NULL;
+    }
     return keys;
 }
 

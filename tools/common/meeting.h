@@ -68,7 +68,8 @@ int meeting_answer(const struct meeting *meeting, const struct meeting_program *
 struct zcrp_keys *meeting_keys(const struct meeting *meeting,
                                const struct meeting_program *program);
 
-/* The key of a server, from a file of zcrp-keys. NULL, with a complaint. */
+/* The key of a server, from a file of zcrp-keys. NULL, with a complaint, also of a key pair: no
+ * option pins the other end's key, so it would let nobody in. */
 struct zcrp_keys *meeting_server_keys(const char *path);
 
 /* Listens with these options, whose keys it frees, or not at all if they are NULL. `port` is 0 for

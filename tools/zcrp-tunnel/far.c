@@ -281,6 +281,8 @@ int far_serve(const struct options *given)
         return STATUS_BROKEN;
     printf("zcrp-tunnel serves UDP port %d\n", zcrp_listener_port(listener));
     (void)fflush(stdout);
+    if (given->allowed.count == 0 && given->listened.count == 0)
+        (void)complain("refuses every stream, because there is no --allow");
     return run();
 }
 

@@ -123,7 +123,7 @@ static int read_options(struct options *options, int argc, char **argv, const ch
         if (status != 0 || next >= argc)
             return status;
         if (*word != NULL)
-            return complain("what is '%s'?", argv[next]);
+            return complain("unexpected argument '%s'", argv[next]);
         *word = argv[next];
         argc -= next;
         argv += next;

@@ -487,7 +487,9 @@ static int open_doors(void)
             continue;
         struct door *door = near.doors[i] = door_open(&forward->bind, &why);
         if (door == NULL)
-            return complain("cannot listen on TCP port %u: %s", (unsigned)forward->bind.port, why);
+            return complain("cannot listen on %s%sTCP port %u: %s", forward->bind.host,
+                            forward->bind.host[0] != '\0' ? ", " : "", (unsigned)forward->bind.port,
+                            why);
         door->is_socks = forward->is_socks;
         door->number = i;
         door->on_client = on_client;

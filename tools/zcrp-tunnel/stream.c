@@ -316,6 +316,7 @@ static void hear_control(struct stream *stream, const struct buffer *buffer)
     } else {
         if (control.kind == CONTROL_FINE && stream->phase == STREAM_ASKED)
             stream->phase = STREAM_RUNNING;
+        counts.refused += control.kind == CONTROL_REFUSED && stream->phase == STREAM_ASKED;
         stream->owner->on_control(stream, &control);
     }
 }

@@ -273,6 +273,11 @@ def refused(place):
             place.check("what is not allowed", is_reset(near.port))
             place.check("is refused by name", near.said(
                 f"127.0.0.1:{other.port}: refused: the far end does not allow it"))
+            for end in near, far:
+                counts = end.counts()
+                place.check(f"both ends count it: {counts}", counts["streams"] == 1 and counts["refused"] == 1)
+    with Far(place, None) as far:
+        place.check("without --allow it says so", far.said("refuses every stream, because there is no --allow"))
     with Far(place, None, "--allow", "127.0.0.1:1", "--allow", "nowhere.invalid:*") as far:
         with Near(far, None, "-L", "0:127.0.0.1:1", "-L", "0:nowhere.invalid:80") as near:
             place.check("nobody listens there", is_reset(near.ports[0]))
@@ -297,7 +302,10 @@ def strangers(place):
     with Target.echo() as echo, socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         status, said = run("--keys", place.key("key"), "127.0.0.1:9", "-L", f"{port}:127.0.0.1:1")
-        place.check("a port in use", status == 3 and "in use" in said)
+        place.check("a port in use", status == 3 and f"TCP port {port}: " in said and "in use" in said)
+        status, said = run("--keys", place.key("key"), "127.0.0.1:9", "-L", f"localhost:{port}:127.0.0.1:1")
+        place.check("a port in use at an address",
+                    status == 3 and f"cannot listen on localhost, TCP port {port}: " in said)
 
 
 def command_line(place):
@@ -307,7 +315,7 @@ def command_line(place):
     for said, arguments in (
             ("which host has the far end?", ["-L", "1:a:1"]),
             ("nothing to do", ["--keys", key, "host"]),
-            ("what is 'other'?", ["host", "-L", "1:a:1", "other"]),
+            ("unexpected argument 'other'", ["host", "-L", "1:a:1", "other"]),
             ("'1:a' is not [ADDRESS:]PORT:HOST:PORT", ["-L", "1:a"]),
             ("'x:a:1' is not [ADDRESS:]PORT:HOST:PORT", ["-L", "x:a:1"]),
             ("'1:a:0' is not", ["-L", "1:a:0"]),
@@ -325,6 +333,12 @@ def command_line(place):
             ("--stdio needs --keys", ["--stdio", "host", "a:1"])):
         status, text = run(*arguments)
         place.check(f"{arguments}", status == 2 and said in text)
+    pair = key + ".pair"
+    subprocess.run([program("zcrp-keys"), "generate", "raw", pair], check=True)
+    for arguments in (["--serve", "*:0"], ["127.0.0.1:9", "-L", "0:127.0.0.1:1"], ["--stdio", "127.0.0.1:9", "a:1"]):
+        status, text = run("--keys", pair, *arguments)
+        place.check(f"a key pair, {arguments}",
+                    status == 3 and "is a key pair, but --keys needs a pre-shared key" in text)
     status, text = run("--keys", key, "127.0.0.1:9", "-L", "0:127.0.0.1:1")
     place.check("a key that others can read", status == 3 and "others" in text or "mode" in text)
 
