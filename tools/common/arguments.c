@@ -160,8 +160,8 @@ static void describe(const struct argument_row *row, char text[WANTED_ROOM])
     else if (row->kind == ARGUMENT_NAME)
         list_names(row, text);
     else if (row->kind == ARGUMENT_SECONDS)
-        snprintf(text, WANTED_ROOM, "a number of seconds from %g to %g", (double)row->least / 1e3,
-                 (double)row->most / 1e3);
+        snprintf(text, WANTED_ROOM, "a number of seconds from %.10g to %.10g",
+                 (double)row->least / 1e3, (double)row->most / 1e3);
     else if (row->most > UINT32_MAX)
         snprintf(text, WANTED_ROOM, "a number from %" PRIu64 " on, as 64, 16K or 1M", row->least);
     else
@@ -333,12 +333,33 @@ int arguments_read(const struct argument_table *table, void *options, int argc, 
     return reading.wants_help || reading.wants_version ? 1 : 0;
 }
 
+int arguments_words(char **argv, int next)
+{
+    bool are_names = next > 0 && strcmp(argv[next - 1], "--") == 0;
+    int count = 0;
+
+    for (char **word = &argv[next]; *word != NULL; word++) {
+        if (!are_names && strcmp(*word, "--") == 0) {
+            are_names = true;
+            continue;
+        }
+        if (!are_names && (*word)[0] == '-' && (*word)[1] != '\0')
+            return complain(
+                "'%s' is behind the first word: options come first, and \"--\" in front "
+                "of a name that begins with a dash",
+                *word);
+        argv[next + count++] = *word;
+    }
+    argv[next + count] = NULL;
+    return count;
+}
+
 int arguments_read_all(const struct argument_table *table, void *options, int argc, char **argv)
 {
     int next = argc;
     int status = arguments_read(table, options, argc, argv, &next);
 
-    return status == 0 && next < argc ? complain("what is '%s'?", argv[next]) : status;
+    return status == 0 && next < argc ? complain("unexpected argument '%s'", argv[next]) : status;
 }
 
 int arguments_status(int read)

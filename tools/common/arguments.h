@@ -79,7 +79,12 @@ struct argument_table {
 int arguments_read(const struct argument_table *table, void *options, int argc, char **argv,
                    int *next);
 
-/* The same for a program that takes nothing but options. */
+/* The words behind the options, argv[*next] and what follows, of a program whose options come
+ * first. Takes a "--" out of them. Returns how many they are; or -1 with a complaint: one that
+ * begins with a dash is no name, unless a "--" is in front of it. "-" is a name. */
+int arguments_words(char **argv, int next);
+
+/* The same as arguments_read for a program that takes nothing but options. */
 int arguments_read_all(const struct argument_table *table, void *options, int argc, char **argv);
 
 /* The exit status for what these two returned, if not 0. After a complaint it names --help. */

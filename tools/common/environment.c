@@ -36,7 +36,7 @@ int pin_to(int core)
     CPU_SET((size_t)core, &set);
     if (sched_setaffinity(0, sizeof set, &set) < 0)
         return complain("cannot run on core %d: %s", core,
-                        errno == EINVAL ? "there is none, or it is not for this process"
+                        errno == EINVAL ? "no such core, or this process may not use it"
                                         : strerror(errno));
     return 0;
 }

@@ -66,6 +66,17 @@ static int run(const struct options *options)
 
 static int doctor(int argc, char **argv)
 {
+    if (argc == 3 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
+        printf(
+            "Usage: zcrp-bench doctor [HOST[:PORT]]\n"
+            "Says what of this machine's set-up limits ZCRP, and how to change that; or what the "
+            "path\nto the zcrp-bench that listens at HOST carries. It changes nothing.\n");
+        return EXIT_SUCCESS;
+    }
+    if (argc > 2 && argv[2][0] == '-') {
+        complain("doctor: unknown option '%s'", argv[2]);
+        return EXIT_USAGE;
+    }
     if (argc > 3) {
         complain("doctor: unknown argument '%s'", argv[3]);
         return EXIT_USAGE;

@@ -40,7 +40,6 @@ static const struct argument_row rows[] = {
              "be a server: whoever has the key may read and write what is below DIRECTORY"),
     ARGUMENT_TRUE("read-only", 0, AT(is_read_only), "with --serve: write nothing"),
     ARGUMENT_TRUE("far", 0, AT(is_far), "be the far end of one copy, as zcrp-cp starts it"),
-    ARGUMENT_HEADING("Others:"),
     ARGUMENT_USUAL,
 };
 
@@ -87,7 +86,8 @@ int main(int argc, char **argv)
 
     if (status != 0)
         return arguments_status(status);
-    if (check(&options, argc - next) != 0)
+    int count = arguments_words(argv, next);
+    if (count < 0 || check(&options, count) != 0)
         return arguments_status(-1);
     (void)signal(SIGPIPE, SIG_IGN);
     mapping_start();
@@ -95,5 +95,5 @@ int main(int argc, char **argv)
         return far_run();
     if (options.serve != NULL)
         return server_serve(&options);
-    return near_run(&options, argc - next, argv + next);
+    return near_run(&options, count, argv + next);
 }

@@ -183,8 +183,10 @@ static int run(int count, char **words)
         return show(words[1], false);
     if (count == 0)
         (void)complain("a command is missing; --help lists them");
+    else if (strcmp(words[0], "generate") == 0)
+        (void)complain("usage: zcrp-keys generate psk IDENTITY FILE, or generate raw FILE");
     else if (is_command(words[0]))
-        (void)complain("%s needs other arguments; --help lists them", words[0]);
+        (void)complain("usage: zcrp-keys %s FILE", words[0]);
     else
         (void)complain("no such command: %s; --help lists them", words[0]);
     return -2;
@@ -213,6 +215,9 @@ int main(int argc, char **argv)
 
     if (status != 0)
         return arguments_status(status);
-    status = run(argc - next, argv + next);
+    int count = arguments_words(argv, next);
+    if (count < 0)
+        return arguments_status(-1);
+    status = run(count, argv + next);
     return status == 0 ? EXIT_SUCCESS : status == -2 ? 2 : EXIT_FAILURE;
 }

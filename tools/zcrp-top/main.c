@@ -6,6 +6,7 @@
 #include "table.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -135,6 +136,23 @@ static int run(struct options *options, struct screen *screen)
     return status < 0 ? -1 : 0;
 }
 
+/* A folder that is not there may come: the first program makes it. */
+static int check_folders(const struct folders *folders)
+{
+    char path[PATH_MAX];
+    int status = 0;
+
+    for (size_t i = 0; i < folders->count; i++) {
+        int fd = board_folder(folders->where[i], false, path);
+
+        if (fd >= 0)
+            (void)close(fd);
+        else if (errno != ENOENT)
+            status = complain("%s cannot be looked into: %s", path, strerror(errno));
+    }
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {.delay_ns = 1000000000};
@@ -142,8 +160,11 @@ int main(int argc, char **argv)
     int next = argc;
     int status = arguments_read(&table, &options, argc, argv, &next);
 
-    for (; status == 0 && next < argc; next++)
-        status = add_folder(&options.folders, argv[next]);
+    int count = status == 0 ? arguments_words(argv, next) : 0;
+    if (count < 0)
+        status = -1;
+    for (int i = 0; status == 0 && i < count; i++)
+        status = add_folder(&options.folders, argv[next + i]);
     if (status != 0)
         return arguments_status(status);
     if (options.folders.count == 0)
@@ -153,5 +174,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     status = run(&options, &screen);
     screen_close(&screen);
+    if (status == 0)
+        status = check_folders(&options.folders);
     return status < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -41,15 +41,18 @@ complains 2 "--connect has no --netns" --netns --connect localhost:1
 complains 2 "--pin needs a core for each end" --pin 0
 complains 2 "'x' is not the number of a core" --pin x,0
 core=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
-complains 1 "cannot run on core 1000: there is none" --pin "1000,$core"
-complains 1 "cannot run on core 1000: there is none" --pin "$core,1000"
-complains 2 "what is 'extra'?" extra
+complains 1 "cannot run on core 1000: no such core" --pin "1000,$core"
+complains 1 "cannot run on core 1000: no such core" --pin "$core,1000"
+complains 2 "unexpected argument 'extra'" extra
 complains 2 "one end each" --listen :1 --connect :1
 complains 2 "--size is for the connecting end" --listen :0 --size 1
 complains 2 "--count has no --bytes" --count 1 --bytes 1
 complains 1 "cannot write '$place/none/json'" --json "$place/none/json"
 complains 2 "'127.0.0.1:65536' is not HOST:PORT" --listen 127.0.0.1:65536
+complains 2 "'localhost:0': nobody listens at port 0" --connect localhost:0
 complains 2 "doctor: unknown argument 'extra'" doctor there extra
+complains 2 "doctor: unknown option '--bogus'" doctor --bogus
+check "the doctor's help" sh -c "'$bench' doctor --help | grep -q 'Usage: zcrp-bench doctor'"
 complains 2 "--channel: 'atm' is not auto, udp, memory, mapped, aal5 or aal5-udp" --channel atm
 complains 2 "--loss is of sockets" --channel memory --loss 1%
 complains 2 "no --netns" --channel memory --netns

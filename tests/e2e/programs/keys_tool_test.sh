@@ -40,7 +40,13 @@ complains 1 "cannot read $place/folder: Is a directory" show "$place/folder"
 complains 1 "$place/psk can be read by users other than its owner: chmod 600 it" show "$place/psk"
 
 complains 2 "a command is missing; --help lists them"
-complains 2 "show needs other arguments; --help lists them" show
+complains 2 "usage: zcrp-keys show FILE" show
+complains 2 "usage: zcrp-keys generate psk IDENTITY FILE, or generate raw FILE" generate psk x
+complains 2 "'--help' is behind the first word" generate psk x --help
+check "writes no file of an option's name" test ! -e --help
+whole=$(cd "$(dirname "$program")" && pwd)/zcrp-keys
+check "... but of a name behind --" sh -c "cd '$place' && '$whole' generate psk x -- --help"
+check "... which is there" test -s "$place/--help"
 complains 2 "no such command: frobnicate; --help lists them" frobnicate
 
 conclude

@@ -41,7 +41,7 @@ complains 2 "--processes: '1025' is not a number from 1 to 1024" --processes 102
 complains 2 "--duration: '-1' is not a number of seconds" --duration -1
 complains 2 "--duration: '1x' is not a number of seconds" --duration 1x
 complains 2 "--duration: 'nan' is not a number of seconds" --duration nan
-complains 2 "what is 'extra'?" extra
+complains 2 "unexpected argument 'extra'" extra
 complains 1 "cannot run on core 1023" --pin 1023
 
 # ---- it counts

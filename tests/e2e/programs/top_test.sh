@@ -56,8 +56,10 @@ shows "and where it looked" "^No program offers statistics in $boards\.$"
 check "a folder that is not there" "$top" --batch --count 1 "$place/none"
 shows "may come" "^No program offers statistics in $place/none\.$"
 touch "$place/file"
-check "a folder that is none" "$top" --batch --count 1 "$place/file"
+check "a folder that is none" sh -c "'$top' --batch --count 1 '$place/file'; test \$? = 1"
 shows "has its reason" "^$place/file cannot be looked into: Not a directory\.$"
+complains 1 "$place/file cannot be looked into: Not a directory" --json --count 1 "$boards" "$place/file"
+complains 2 "'-n' is behind the first word" "$boards" -n 1
 check "nothing, in JSON" "$top" --json --count 1 "$boards"
 shows "has no entities" '"processes": 0, "left_out": 0, "entities": \[\]'
 check "the usual folder" env XDG_RUNTIME_DIR="$place" "$top" --batch --count 1

@@ -55,20 +55,25 @@ enum { WORDS_MOST = 32, TEXT_MOST = 256 };
 
 static char line_text[TEXT_MOST];
 static char *words[WORDS_MOST];
+static int word_count;
 static struct options options;
 
-/* Reads a line, as a shell would cut it at its blanks. */
-static int parse(const char *line)
+/* Cuts a line at its blanks, as a shell does. */
+static void cut(const char *line)
 {
-    int count = 0;
-
+    word_count = 0;
     options = (struct options){0};
     strcpy(line_text, line);
     for (char *word = strtok(line_text, " "); word != NULL; word = strtok(NULL, " "))
-        words[count++] = word;
-    words[count] = NULL;
+        words[word_count++] = word;
+    words[word_count] = NULL;
     complain_silently();
-    return arguments_read_all(&table, &options, count, words);
+}
+
+static int parse(const char *line)
+{
+    cut(line);
+    return arguments_read_all(&table, &options, word_count, words);
 }
 
 TEST(arguments_read_all__each_kind)
@@ -129,6 +134,35 @@ TEST(arguments_read_all__help_and_version)
 }
 
 static const struct {
+    const char *line, *left; /* NULL: a complaint */
+} words_behind[] = {
+    {"x", ""},
+    {"x a b", "a b"},
+    {"x -f a -", "a -"},
+    {"x a --help", NULL},
+    {"x a b -f", NULL},
+    {"x a -- --help", "a --help"},
+    {"x -- -a --", "-a --"},
+    {"x a -- --", "a --"},
+};
+
+TEST(arguments_words__names_and_options, .rows = sizeof words_behind / sizeof *words_behind)
+{
+    const char *left = words_behind[_i].left;
+    char found[TEXT_MOST] = "";
+    int next = 0;
+
+    cut(words_behind[_i].line);
+    ck_assert_int_eq(arguments_read(&table, &options, word_count, words, &next), 0);
+    int count = arguments_words(words, next);
+    for (int i = 0; i < count; i++)
+        snprintf(&found[strlen(found)], sizeof found - strlen(found), "%s%s", i > 0 ? " " : "",
+                 words[next + i]);
+    ck_assert_int_eq(count < 0, left == NULL);
+    ck_assert_str_eq(found, left != NULL ? left : "");
+}
+
+static const struct {
     const char *line, *complaint;
 } mistakes[] = {
     {"x --number 1", "--number: '1' is not a number from 2 to 4096"},
@@ -155,7 +189,7 @@ static const struct {
     {"x -f -zf", "unknown option '-zf'"},
     {"x --number", "--number needs a value"},
     {"x -n", "-n needs a value"},
-    {"x word", "what is 'word'?"},
+    {"x word", "unexpected argument 'word'"},
 };
 
 TEST(arguments_read_all__mistakes, .rows = sizeof mistakes / sizeof *mistakes)

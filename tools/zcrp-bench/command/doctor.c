@@ -183,12 +183,12 @@ static void check_pid_namespace(void)
     struct stat file;
 
     if (stat("/proc/self/ns/pid", &file) < 0)
-        say(true, NULL, "namespace of processes: not known, /proc is not there");
+        say(true, NULL, "PID namespace: not known, /proc is not there");
     else if (file.st_ino == first_pid_namespace)
-        say(true, NULL, "namespace of processes: the system's own");
+        say(true, NULL, "PID namespace: the system's");
     else
         say(true, NULL,
-            "namespace of processes: another than the system's, as in a container; "
+            "PID namespace: not the system's, as in a container; "
             "only peers in it are reached by memory");
 }
 

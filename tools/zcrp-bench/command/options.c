@@ -206,6 +206,9 @@ static int set_end(struct options *options, const char *text, enum options_mode 
     options->mode = mode;
     if (address_parse(text, &options->address) < 0)
         return complain("'%s' is not HOST:PORT", text);
+    if (mode == OPTIONS_CONNECT &&
+        strspn(options->address.port, "0") == strlen(options->address.port))
+        return complain("'%s': nobody listens at port 0", text);
     return 0;
 }
 

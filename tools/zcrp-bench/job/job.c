@@ -22,8 +22,8 @@ static int no_memory(struct memory *memory, uint64_t slots, uint64_t size)
 
     *memory = (struct memory){0};
     quantity_bytes(bytes, size);
-    return complain("no memory for %llu messages of %s: %s", (unsigned long long)slots, bytes,
-                    strerror(ENOMEM));
+    return complain("no memory for %llu message%s of %s: %s", (unsigned long long)slots,
+                    slots == 1 ? "" : "s", bytes, strerror(ENOMEM));
 }
 
 /* What the machine has; asking for more would not fail, but end in the kernel's killing somebody.
