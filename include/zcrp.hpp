@@ -698,8 +698,8 @@ class connection
         return status() == ZCRP_ERROR_PEER_CLOSED;
     }
 
-    /* A message whose memory a peer on this host may map (options.mapped_bytes). It gives the peer
-     * a look at that memory: zcrp_connection_alloc_msg. */
+    /* A message whose memory a peer on this host may map (options.mapped_bytes). The peer
+     * can read that memory: zcrp_connection_alloc_msg. */
     message make_message(std::size_t size)
     {
         return message(zcrp_connection_alloc_msg(handle_, size));

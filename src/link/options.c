@@ -138,7 +138,9 @@ static int check_flags(uint32_t flags)
 
     if ((flags & ~known) == 0)
         return ZCRP_OK;
-    return reason_say(ZCRP_ERROR_ARGUMENT, "options.flags is %#x; of these %#x are no flags", flags,
+    if ((flags & known) == 0)
+        return reason_say(ZCRP_ERROR_ARGUMENT, "options.flags is %#x, which is unknown", flags);
+    return reason_say(ZCRP_ERROR_ARGUMENT, "options.flags is %#x; %#x is unknown", flags,
                       flags & ~known);
 }
 

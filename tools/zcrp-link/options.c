@@ -74,7 +74,7 @@ static const struct argument_row rows[] = {
     ARGUMENT(
         "queue", 'q', OTHER, AT(conditions[END_A]), 0, 0, "AMOUNT",
         "room in the queue before the rate limit, in bytes (64K), packets of a full MTU (100p) or "
-        "time (10ms); packets that do not fit are dropped (50ms)",
+        "time (10ms); what does not fit is dropped (50ms)",
         .again = sizeof(struct conditions), .read = read_queue,
         .wanted = "an amount, as 64K, 100p or 10ms"),
     WAY("delay", 'd', TIME, delay, 0, 0, "TIME", "delay every packet: 50us, 1.5ms, 1s (0)"),

@@ -267,7 +267,7 @@ complaint "a file that is not there" 1 "none: No such file" copies none odd/good
 check "the others are copied" cmp odd/good there/good
 rm -rf there/odd
 mkdir -p there/odd/good
-complaint "a directory in the way" 1 "odd/good: cannot be" copies odd localhost:"$place/there"
+complaint "a directory in the way" 1 "odd/good: cannot be written at the target: Is a directory" copies odd localhost:"$place/there"
 rm -rf there/odd
 mkdir -p full/deeper
 echo 1 >full/first
@@ -334,12 +334,12 @@ int close(int fd)
     return -1;
 }
 END
-    complaint "data that the file system cannot keep" 1 "changing/shrinks: cannot be written: Disk quota exceeded" \
+    complaint "data that the file system cannot keep" 1 "changing/shrinks: cannot be written at the target: Disk quota exceeded" \
         copies_with no_close changing/shrinks changing/touched localhost:"$place/called"
-    check "all that fails is told: $(cat said)" grep -q 'changing/touched: cannot be written: Disk quota' said
+    check "all that fails is told: $(cat said)" grep -q 'changing/touched: cannot be written at the target: Disk quota' said
     check "nothing of it is there" test ! -e called/shrinks -a ! -e called/touched
     check "... and no parts" has_no_parts called
-    complaint "a small file" 1 "odd/good: cannot be written: Disk quota exceeded" \
+    complaint "a small file" 1 "odd/good: cannot be written at the target: Disk quota exceeded" \
         copies_with no_close odd/good localhost:"$place/called"
     check "... is not there" test ! -e called/good
     check "... nor a part" has_no_parts called

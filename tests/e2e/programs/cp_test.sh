@@ -50,8 +50,9 @@ check "help" "$program" --help
 check "version" "$program" --version
 complains 2 "unknown option '--bogus'" --bogus
 complains 2 "name the files to copy" file
-complains 2 "one side is another host" a b
-complains 2 "one side is this host" host:a host:b
+complains 2 "the files or the target must be on another host: 'a' is on this one" a b
+complains 2 "the files or the target must be on this host: 'host:a' is not" host:a host:b
+complains 2 "'-z' is behind the first word" a -z host:
 complains 2 "all files come from one host" host:a other:b .
 complains 2 "does not begin with a dash" a -- -oProxyCommand=x:b
 complains 2 "there is no host" a :b
@@ -60,6 +61,9 @@ complains 2 "--keys is for a server: host::" --keys k a host:b
 complains 2 "--serve needs --keys" --serve .
 complains 2 "--read-only is for --serve" --read-only a host:b
 complains 2 "--rate: 'x' is not" --rate x a host:b
+"$build/zcrp-keys" generate raw pair.key
+complains 3 "pair.key is a key pair, but --keys needs a pre-shared key" --keys pair.key --serve .
+complains 3 "pair.key is a key pair, but --keys needs a pre-shared key" --keys pair.key a host::b
 complains 3 "nokey: No such file or directory" --keys nokey a host::b
 complains 3 "nokey: No such file or directory" --keys nokey --serve .
 echo junk >junk

@@ -570,7 +570,7 @@ void incoming_look(struct incoming *incoming, struct crew *crew)
     incoming->is_stored = true;
     incoming->in_flight--;
     if (incoming->storing.code != 0)
-        incoming_fail_errno(incoming, "cannot be written", incoming->storing.code);
+        incoming_fail_errno(incoming, "cannot be written at the target", incoming->storing.code);
 }
 
 bool incoming_finish(struct incoming *incoming)

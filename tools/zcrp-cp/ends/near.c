@@ -67,9 +67,12 @@ static int take_words(struct near *near, int count, char **words)
         if (location_read(&location, words[i]) != 0)
             return -1;
         if (!is_far && location.kind != LOCATION_HERE)
-            return complain("one side is this host: '%s' is not", words[i]);
+            return complain("the files or the target must be on this host: '%s' is not "
+                            "('./%s' names a file here)",
+                            words[i], words[i]);
         if (is_far && location.kind == LOCATION_HERE)
-            return complain("one side is another host: '%s' is here", words[i]);
+            return complain("the files or the target must be on another host: '%s' is on this one",
+                            words[i]);
         if (is_far && near->far_count > 0 && !location_is_same(&location, &near->far))
             return complain("all files come from one host: '%s'", words[i]);
         if (is_far && near->far_count == 0)

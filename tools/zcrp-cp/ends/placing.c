@@ -272,7 +272,7 @@ static int write_small(struct copy_target *target, struct wanted *wanted, struct
         count = pwrite(partial.fd, content.bytes + done, content.length - done, (off_t)done);
     if (count < 0 || ftruncate(partial.fd, (off_t)content.length) != 0 ||
         partial_settle(&partial) != 0 || partial_finish(&partial, &wanted->entry) != 0) {
-        code = target_fail_errno(target, wanted, "cannot be written");
+        code = target_fail_errno(target, wanted, "cannot be written at the target");
         partial_discard(&partial);
     } else {
         code = target_settle(target, wanted, OUTCOME_COPIED, 0);
@@ -502,7 +502,7 @@ static void judge(struct copy_target *target, struct awaited *awaited, const str
     } else if (awaited->kind == RECORD_CLOSE) {
         incoming->is_closed = true;
     } else if (awaited->hash.memory == NULL) {
-        incoming_fail_errno(incoming, "cannot be written",
+        incoming_fail_errno(incoming, "cannot be written at the target",
                             mapping_is_torn(&incoming->mapping) ? ENOSPC : EFAULT);
     } else if (memcmp(awaited->own, record->block.hash, HASH_BYTES) != 0) {
         incoming_retry(incoming, awaited->part);
