@@ -711,8 +711,10 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_expect(struct zcrp_entity *receiver, nlong *s
 
 /* Ends the waits for messages of this entity. All that are under way return ZCRP_ERROR_INTERRUPTED,
  * unless their message has ended meanwhile. If none is under way, the next one that would wait
- * returns it at once. The messages stay in flight. May be called in a signal handler, so a program
- * can end a wait on Ctrl-C. 0, or ZCRP_ERROR_ARGUMENT, _FORKED. */
+ * returns it at once: that may be another thread's, and also a zcrp_wait_for with a limit of 0, so
+ * a thread that polls can use up an interrupt that was meant for a thread about to wait. The
+ * messages stay in flight. May be called in a signal handler, so a program can end a wait on
+ * Ctrl-C. 0, or ZCRP_ERROR_ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_interrupt(struct zcrp_entity *entity);
 
 /* A descriptor that polls readable while messages have ended and were not collected. It is the
