@@ -267,17 +267,17 @@ static void probe(struct sender *s, instant now)
 }
 
 /* Why it was never paired. A peer that has called was there. */
-static enum outcome unpaired(const struct sender *s)
+static enum outcome why_unpaired(const struct sender *s)
 {
-    return s->config.was_called && sender_session_is_unexplained(&s->session) ? OUTCOME_SILENT
-                                                                              : s->session.unpaired;
+    bool is_lost = s->config.was_called && sender_session_is_unexplained(&s->session);
+    return is_lost ? OUTCOME_SILENT : s->session.unpaired;
 }
 
 static void do_due(struct sender *s, instant now, enum sender_due due)
 {
     switch (due) {
     case DUE_UNPAIRED:
-        fail_by_time(s, now, due, unpaired(s));
+        fail_by_time(s, now, due, why_unpaired(s));
         break;
     case DUE_PARTED:
         if (s->messages.live == 0 || !sender_timer_put_off(&s->timer, now, s, due))
