@@ -136,15 +136,21 @@ void mutex_lock(struct mutex *m)
     __tsan_mutex_post_lock(m, 0, 0);
 }
 
+/* Others sleep, if somebody held it. */
+__attribute__((noinline)) static void wake_next(struct mutex *m, uint32_t state)
+{
+    CHECK(state != MUTEX_FREE);
+    futex_wake_one(&m->state);
+}
+
 /* The mutex may be gone once it is free: only its address is used. */
 void mutex_unlock(struct mutex *m)
 {
     (void)__tsan_mutex_pre_unlock(m, 0);
     set_holder(m, NULL);
     uint32_t state = atomic_exchange_explicit(&m->state, MUTEX_FREE, memory_order_release);
-    CHECK(state != MUTEX_FREE);
-    if (state == MUTEX_WANTED)
-        futex_wake_one(&m->state);
+    if (state != MUTEX_HELD)
+        wake_next(m, state);
     __tsan_mutex_post_unlock(m, 0);
 }
 
