@@ -185,12 +185,12 @@ struct message *collection_take(struct collection *c)
 
 void collection_withdraw(struct message *message)
 {
+    if (atomic_load(&message->collection) == NULL)
+        return;
     if (message->generation != forked_generation()) {
         atomic_store(&message->collection, NULL);
         return;
     }
-    if (atomic_load(&message->collection) == NULL)
-        return;
     completions_lock();
     struct collection *c = atomic_load(&message->collection);
     if (c != NULL)
