@@ -51,7 +51,9 @@ static void put_node(struct missing_pool *pool, int32_t node)
 
 bool missing_open(struct missing_pool *pool, struct missing *chain, uint64_t size)
 {
-    *chain = (struct missing){.first = MISSING_NONE, .hint = MISSING_NONE, .bytes = size};
+    chain->first = chain->hint = MISSING_NONE; /* of a literal GCC may make a loop */
+    chain->bytes = size;
+    chain->links = 0;
     if (size == 0 || count_node(pool))
         return true;
     chain->bytes = 0;

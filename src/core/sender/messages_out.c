@@ -74,20 +74,36 @@ static bool grow_messages(struct messages_out *m)
     return true;
 }
 
-struct message_out *messages_out_add(struct messages_out *m, void *user, const uint8_t *buffer,
-                                     uint64_t size)
+/* Has the table room for the next, now or when it has grown? */
+static bool make_room(struct messages_out *m)
 {
-    if (m->next - m->base == m->ring_table.size && !grow_messages(m))
-        return NULL;
+    return m->next - m->base < m->ring_table.size || grow_messages(m);
+}
+
+/* There is room for it. */
+static struct message_out *add(struct messages_out *m, void *user, const uint8_t *buffer,
+                               uint64_t size)
+{
     struct message_out *message = messages_out_at(m, m->next);
-    *message = (struct message_out){.number = m->next++,
-                                    .user = user,
-                                    .buffer = buffer,
-                                    .size = size,
-                                    .state = MESSAGE_OUT_LIVE};
+    message->number = m->next++; /* field by field: GCC makes a loop of a literal of this size */
+    message->user = user;
+    message->buffer = buffer;
+    message->pieces = NULL;
+    message->size = size;
+    message->cut = 0;
+    message->units_out = message->pins = 0;
+    message->state = MESSAGE_OUT_LIVE; /* its outcome is decided later, and the reason of that */
+    message->is_cut = message->is_whole = message->is_ready = message->is_told = false;
+    message->next_ready = 0;
     m->live++;
     m->open++;
     return message;
+}
+
+struct message_out *messages_out_add(struct messages_out *m, void *user, const uint8_t *buffer,
+                                     uint64_t size)
+{
+    return make_room(m) ? add(m, user, buffer, size) : NULL;
 }
 
 /* Passes the oldest, which is FREE by now, and whatever else is FREE behind it. */
@@ -108,9 +124,9 @@ static void extend_requested(struct messages_out *m)
         m->requested++;
 }
 
-bool messages_out_is_next(const struct messages_out *m, uint64_t *posted)
+bool messages_out_is_next(struct messages_out *m, uint64_t *posted)
 {
-    if (m->next - m->base >= m->capacity)
+    if (!make_room(m))
         return false;
     *posted = posted_at(m, m->next);
     return true;
@@ -129,8 +145,7 @@ static void learn(struct messages_out *m, uint64_t number, uint64_t posted)
 struct message_out *messages_out_add_whole(struct messages_out *m, void *user,
                                            const uint8_t *buffer, uint64_t size, uint64_t posted)
 {
-    struct message_out *message = messages_out_add(m, user, buffer, size);
-    CHECK(message != NULL);
+    struct message_out *message = add(m, user, buffer, size);
     message->cut = size;
     message->units_out = 1;
     message->is_cut = message->is_whole = true;
@@ -352,11 +367,13 @@ bool messages_out_take_event(struct messages_out *m, struct event *event)
 uint32_t messages_out_finish(struct messages_out *m, uint64_t number, uint32_t count, void *user[],
                              uint64_t *bytes)
 {
+    bool is_there = number >= m->base && number < m->next && m->ready == 0;
+    uint64_t most = is_there ? lesser(count, m->next - number) : 0;
     uint32_t done = 0;
     *bytes = 0;
-    for (; done < count && m->ready == 0; done++) {
-        struct message_out *message = messages_out_find_for(m, number + done, false);
-        if (message == NULL || !message->is_whole || message->pins > 0)
+    for (; done < most; done++) {
+        struct message_out *message = messages_out_at(m, number + done);
+        if (message->state != MESSAGE_OUT_LIVE || !message->is_whole || message->pins > 0)
             break;
         user[done] = message->user;
         *bytes += message->size;

@@ -111,13 +111,14 @@ struct message_out *messages_out_add(struct messages_out *m, void *user, const u
                                      uint64_t size);
 
 /* As messages_out_add, of a message whose only unit is out, as a whole, to a buffer of `posted`
- * bytes. All messages before it have a known buffer (`requested` is not below `next`). */
+ * bytes. messages_out_is_next says that there is room, and all messages before it have a known
+ * buffer (`requested` is not below `next`). */
 struct message_out *messages_out_add_whole(struct messages_out *m, void *user,
                                            const uint8_t *buffer, uint64_t size, uint64_t posted);
 
 /* Is there room for message `next`, and what is known of its buffer? `*posted` may be
- * POSTED_UNKNOWN. */
-bool messages_out_is_next(const struct messages_out *m, uint64_t *posted);
+ * POSTED_UNKNOWN. The table grows for it. */
+bool messages_out_is_next(struct messages_out *m, uint64_t *posted);
 
 /* `count` messages from `number` on, each out as a whole, have arrived and are over, and their
  * users are told at once: as messages_out_on_arrived and messages_out_take_event. How many, and

@@ -38,7 +38,7 @@ bool sender_lets_pass(struct sender *s)
 
 bool sender_next_whole(struct sender *s, struct whole *whole, uint64_t *posted)
 {
-    const struct messages_out *m = &s->messages;
+    struct messages_out *m = &s->messages;
     if (!(s->config.stays || m->open > 0) || !messages_out_is_next(m, posted))
         return false;
     whole->number = m->next;
