@@ -176,6 +176,8 @@ __attribute__((flatten)) bool wholes_land(struct zcrp_entity *e)
         if (wrapped == 0 && !land_whole(e, &bytes))
             break;
         landed += wrapped > 0 ? wrapped : 1;
+        if (wrapped > 0 && !transport_reads_wholes(e->transport)) /* since the lock was left */
+            break;
     }
     return landed > 0;
 }
@@ -271,8 +273,8 @@ __attribute__((flatten)) bool wholes_post(struct zcrp_entity *e, struct message 
     uint64_t in_session, number;
 
     if (!is_open(e, m) || !receiver_next_credit(r, TRANSPORT_CREDIT, &in_session) ||
-        !receiver_post_shown(r, machine_times_submit(&e->machine) ? clock_tick() : 0, m,
-                             m->public.buffer, size, &number))
+        !receiver_post_shown(r, receiver_times_post(r) ? clock_tick() : 0, m, m->public.buffer,
+                             size, &number))
         return false;
     collection_withdraw(m);
     message_begin(m, e, size, 0);

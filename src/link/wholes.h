@@ -39,7 +39,7 @@ bool wholes_post(struct zcrp_entity *e, struct message *m, uint64_t size);
 bool wholes_reap(struct zcrp_entity *e);
 
 /* A receiver lands some of those that have come, or declines them. False: there are none. While
- * nobody receives. */
+ * nobody receives, and the transport reads them (transport_reads_wholes). */
 bool wholes_land(struct zcrp_entity *e);
 
 #endif

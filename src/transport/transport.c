@@ -221,7 +221,7 @@ bool transport_watch(struct transport *t)
 
 bool transport_whole(struct transport *t, uint32_t ahead, struct whole_arrived *whole)
 {
-    return transport_reads_wholes(t) && shm_whole(t->shm, ahead, whole);
+    return shm_whole(t->shm, ahead, whole);
 }
 
 bool transport_end_whole(struct transport *t, bool is_taken)

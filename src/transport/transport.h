@@ -261,13 +261,14 @@ bool transport_has_arrived(const struct transport *t);
  * are to be revoked. */
 bool transport_watch(struct transport *t);
 
-/* A receiver: the message that has come as a whole `ahead` behind the next, with nothing but such
- * messages before it; the caller has the bytes of the next, or declines it. Nobody receives
- * meanwhile, or the caller does. */
+/* A receiver: does it read such messages? Nobody receives meanwhile, or the caller does. */
 static inline bool transport_reads_wholes(const struct transport *t)
 {
     return !t->is_sender && t->way == WAY_MEMORY && !t->is_late;
 }
+
+/* Only then: the message that has come as a whole `ahead` behind the next, with nothing but such
+ * messages before it. The caller has the bytes of the next, or declines it. */
 bool transport_whole(struct transport *t, uint32_t ahead, struct whole_arrived *whole);
 bool transport_end_whole(struct transport *t, bool is_taken); /* true: it counts */
 

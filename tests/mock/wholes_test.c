@@ -7,7 +7,7 @@
 /* wrap: receiver_whole_revoked receiver_fault receiver_next_credit receiver_post_shown */
 /* wrap: receiver_call sender_next_whole sender_submit_whole sender_wholes_arrived */
 /* wrap: sender_lets_pass receiver_lets_pass entity_enter entity_end */
-/* wrap: memory_is_accessible machine_times_submit */
+/* wrap: memory_is_accessible receiver_times_post */
 #include "link/wholes.h"
 
 #include "link/entity.h"
@@ -273,9 +273,9 @@ void __wrap_receiver_call(struct receiver *r)
     seen.receiver_calls++;
 }
 
-bool __wrap_machine_times_submit(const struct machine *m)
+bool __wrap_receiver_times_post(const struct receiver *r)
 {
-    (void)m;
+    (void)r;
     return false;
 }
 

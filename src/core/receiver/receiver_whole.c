@@ -11,21 +11,29 @@ static bool may_land(const struct message_in *message, uint64_t size)
            (!message->is_length_known || message->length == size);
 }
 
+/* It does not land: is it over, or has it to come in units? */
+static enum whole_use leave_out(struct receiver *r, uint64_t number)
+{
+    const struct message_in *message = messages_in_find(&r->messages, number);
+    if (message != NULL && message->state != MESSAGE_IN_ENDED)
+        return WHOLE_DECLINED;
+    r->counters.drop_duplicate++;
+    return WHOLE_OVER;
+}
+
+/* Numbers of the session are below `next`, so a sender's that are do not wrap around. */
 enum whole_use receiver_whole(struct receiver *r, uint64_t in_session, uint64_t size,
                               struct whole_place *place)
 {
+    const struct messages_in *m = &r->messages;
     uint64_t number = r->session.message_base + in_session;
     CHECK(!r->is_planned);
     if (!receiver_session_is_bound(&r->session) || r->phase != RECEIVER_OPEN || r->is_held ||
-        number < in_session || number >= r->messages.next)
+        in_session >= m->next - r->session.message_base)
         return WHOLE_DECLINED;
-    struct message_in *message = messages_in_find(&r->messages, number);
-    if (message == NULL || message->state == MESSAGE_IN_ENDED) {
-        r->counters.drop_duplicate++;
-        return WHOLE_OVER;
-    }
-    if (!may_land(message, size))
-        return WHOLE_DECLINED;
+    struct message_in *message = messages_in_at(m, number);
+    if (number < m->base || !may_land(message, size))
+        return leave_out(r, number);
     *place = (struct whole_place){.number = number,
                                   .user = message->user,
                                   .buffer = message->buffer,
@@ -146,7 +154,7 @@ bool receiver_lets_pass(const struct receiver *r, instant looked_at)
 bool receiver_next_credit(const struct receiver *r, uint64_t most, uint64_t *in_session)
 {
     const struct messages_in *m = &r->messages;
-    if (m->next - m->base >= lesser(most, m->capacity))
+    if (m->next - m->base >= most || m->next - m->base >= m->capacity)
         return false;
     *in_session = m->next - r->session.message_base;
     return true;
