@@ -16,16 +16,16 @@
 static void show_place(void)
 {
     struct staging s;
-    uint32_t bytes = any_below(LANDING_DATAGRAM);
+    uint32_t bytes = any_below(LANDING_DATAGRAM), at;
     uint64_t head;
 
     ASSUME(s.tail <= s.head && s.head - s.tail <= SHM_STAGING);
     ASSUME(s.head < UINT64_C(1) << 62); /* a byte a nanosecond: 146 years */
-    if (!staging_place(&s, bytes, &head))
+    if (!staging_place(&s, bytes, &at, &head))
         return;
     SHOW(head >= s.head + bytes && head - s.tail <= SHM_STAGING);
     /* In one piece; and as less than the whole buffer is in use, beside all of that. */
-    SHOW((head - bytes) % SHM_STAGING + bytes <= SHM_STAGING);
+    SHOW(at + bytes <= SHM_STAGING && at == (head - bytes) % SHM_STAGING);
 }
 
 /* A whole message begins a line, if what is in use ended with one. */

@@ -20,14 +20,15 @@ _Static_assert((int)SHM_CREDIT == (int)CREDIT_ENTRIES, "each is shown");
 
 /* ---- the staging buffer ---- */
 
-/* Where `bytes` fit in one piece; `*head` is behind them. False: nowhere, now. */
-static bool staging_place(const struct staging *s, uint32_t bytes, uint64_t *head)
+/* `*at` is where `bytes` fit in one piece, and `*head` behind them. False: nowhere, now. */
+static bool staging_place(const struct staging *s, uint32_t bytes, uint32_t *at, uint64_t *head)
 {
-    uint64_t at = s->head % SHM_STAGING;
-
+    *at = (uint32_t)(s->head % SHM_STAGING);
     *head = s->head + bytes;
-    if (at + bytes > SHM_STAGING)
-        *head += SHM_STAGING - at;
+    if (*at + bytes > SHM_STAGING) {
+        *head += SHM_STAGING - *at;
+        *at = 0;
+    }
     return *head - atomic_load(&s->tail) <= SHM_STAGING;
 }
 
@@ -97,10 +98,11 @@ static enum channel_verdict send_copies(struct shm *n, const struct burst *b, ui
     struct ring_note note;
 
     while (*sent < b->datagrams) {
-        uint32_t units = units_of_note(b, *sent, &note);
-        if (!ring_has_room(&out->ring) || !staging_place(&out->staging, note.bytes, &record.staged))
+        uint32_t units = units_of_note(b, *sent, &note), at;
+        if (!ring_has_room(&out->ring) ||
+            !staging_place(&out->staging, note.bytes, &at, &record.staged))
             return CHANNEL_CROWDED;
-        note.where = (record.staged - note.bytes) % SHM_STAGING;
+        note.where = at;
         enum channel_verdict verdict =
             copy_units(b, *sent, units, n->page->staging + note.where, note.bytes);
         if (verdict == CHANNEL_BLOCKED && *sent > 0)
@@ -273,13 +275,13 @@ bool shm_put_whole(struct shm *n, uint64_t in_session, uint64_t owner, struct io
                    bool *wakes)
 {
     struct shm_writer *out = n->out;
-    uint32_t size = (uint32_t)bytes.iov_len, room = whole_room(size);
+    uint32_t size = (uint32_t)bytes.iov_len, at;
     uint64_t staged;
 
-    if (!shm_is_here(n) || may_stand_still(n) || !staging_place(&out->staging, room, &staged))
+    if (!shm_is_here(n) || may_stand_still(n) ||
+        !staging_place(&out->staging, whole_room(size), &at, &staged))
         return false;
-    const struct ring_whole whole = {
-        .message = in_session, .at = (uint32_t)(staged - room) % SHM_STAGING, .bytes = size};
+    const struct ring_whole whole = {.message = in_session, .at = at, .bytes = size};
     if (size > 0)
         memcpy(n->page->staging + whole.at, bytes.iov_base, size);
     if (!ring_offer_whole(&out->ring, &whole, owner, staged, wakes))
