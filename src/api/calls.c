@@ -27,11 +27,13 @@ enum {
 static void begin_flight(struct zcrp_entity *e, struct message *m, nlong size)
 {
     collection_withdraw(m);
-    message_begin(m, e, size, m->is_wrapped ? clock_tick() : 0);
-    if (m->is_wrapped) { /* no other is unseen */
-        e->wrapped++;
-        e->unseen += m->is_unseen;
+    if (!m->is_wrapped) {
+        message_begin(m, e, size, 0);
+        return;
     }
+    message_begin(m, e, size, clock_tick());
+    e->wrapped++;
+    e->unseen += m->is_unseen; /* no other is */
 }
 
 /* Under the mutex. Messages keep their order, so none passes the backlog. One for a connection's
@@ -184,7 +186,7 @@ static inline bool post_shown(struct zcrp_entity *e, struct message *m, nlong si
 {
     if (!wholes_post(e, m, size))
         return false;
-    if (machine_has_burst(&e->machine))
+    if (receiver_has_reply(e->machine.receiver))
         leave_replying(e);
     else
         mutex_unlock(&e->link->mutex);
@@ -196,51 +198,60 @@ static bool joins_only(const struct zcrp_entity *e, nlong size)
 {
     const struct zcrp_entity *reader = entity_reader(e);
 
-    return !machine_times_submit(&e->machine) && e->lost == OUTCOME_OK && size < SENDING_CALL &&
-           backlog_is_empty(&e->backlog) && flush_is_for(&e->flush, FLUSH_NOTHING) &&
-           !awaits_more(e, size) && !keyed_has_datagram(e) &&
-           (reader == e || !answering_is_open(&reader->answering));
+    return e->options.trace == NULL && e->notice.place < 0 && !machine_times_submit(&e->machine) &&
+           e->lost == OUTCOME_OK && size < SENDING_CALL && backlog_is_empty(&e->backlog) &&
+           flush_is_for(&e->flush, FLUSH_NOTHING) && !awaits_more(e, size) &&
+           !keyed_has_datagram(e) && (reader == e || !answering_is_open(&reader->answering));
+}
+
+/* What few of those messages need is called: three functions, under the mutex, which each leaves.
+ * The machine has no room. */
+__attribute__((noinline)) static void leave_queued(struct zcrp_entity *e, struct message *m)
+{
+    backlog_add(&e->backlog, m);
+    entity_leave(e);
+}
+
+/* The message can leave at once. */
+__attribute__((noinline)) static void leave_sending(struct zcrp_entity *e)
+{
+    tx_drain(e, e->machine.role == MACHINE_SENDER ? SENDING_AT_ONCE : SENDING_BURSTS);
+    entity_leave(e);
+}
+
+/* Others are in transit: it leaves with what comes behind them. */
+__attribute__((noinline)) static void leave_behind_others(struct zcrp_entity *e)
+{
+    entity_leave_joined(e);
 }
 
 /* Under the mutex, which it leaves: the message has joined others. */
-static void leave_joined(struct zcrp_entity *e, const struct message *m)
+static inline void leave_joined(struct zcrp_entity *e, const struct message *m)
 {
     const struct machine *k = &e->machine;
     bool is_sender = k->role == MACHINE_SENDER;
     bool waits = is_sender && sender_awaits_buffer(k->sender, m->number); /* for a request */
 
-    if (!waits && is_sender && machine_is_in_transit(k)) {
-        entity_leave_joined(e);
-    } else if (!waits && machine_has_burst(k)) {
-        tx_drain(e, is_sender ? SENDING_AT_ONCE : SENDING_BURSTS);
-        entity_leave(e);
-    } else {
+    if (!waits && is_sender && machine_is_in_transit(k))
+        leave_behind_others(e);
+    else if (!waits && machine_has_burst(k))
+        leave_sending(e);
+    else
         mutex_unlock(&e->link->mutex);
-    }
-}
-
-/* The message enters the machine; false: that has no room. Compiled as one function (flatten), as
- * those of link/wholes.h are, because each small message goes through it twice. */
-__attribute__((flatten)) static bool enter_machine(struct zcrp_entity *e, struct message *m,
-                                                   nlong size)
-{
-    begin_flight(e, m, size);
-    return machine_submit(&e->machine, 0, m);
 }
 
 /* The same over a socket: the message joins others that wait, or are under way. If it can leave at
  * once this thread sends it. */
-static bool submit_joining(struct zcrp_entity *e, struct message *m, nlong size)
+static inline bool submit_joining(struct zcrp_entity *e, struct message *m, nlong size)
 {
     if (!joins_only(e, size))
         return false;
     entity_touch(e);
-    if (!enter_machine(e, m, size)) {
-        backlog_add(&e->backlog, m);
-        entity_leave(e);
-        return true;
-    }
-    leave_joined(e, m);
+    begin_flight(e, m, size);
+    if (machine_submit(&e->machine, 0, m))
+        leave_joined(e, m);
+    else
+        leave_queued(e, m);
     return true;
 }
 
@@ -249,7 +260,7 @@ static bool submit_straight(struct zcrp_entity *e, struct message *m, nlong size
     if (e->transport->is_possible)
         return e->machine.role == MACHINE_SENDER ? submit_whole(e, m, size)
                                                  : post_shown(e, m, size);
-    return e->options.trace == NULL && e->notice.place < 0 && submit_joining(e, m, size);
+    return submit_joining(e, m, size);
 }
 
 /* Under the mutex, which it leaves. */
@@ -331,9 +342,9 @@ __attribute__((noinline)) static int submit_checked(struct zcrp_entity *entity, 
 /* Is it small, of one piece, and nothing to be said against it? */
 static inline bool is_small(const struct zcrp_entity *e, const struct message *m, nlong size)
 {
-    return e != NULL && m != NULL && !process_runs_traces() &&
+    return e != NULL && m != NULL && size <= TRANSPORT_WHOLE && !process_runs_traces() &&
            e->generation == forked_generation() && latch_is_open(&m->latch) && m->pieces == NULL &&
-           size <= m->public.message_size && size <= TRANSPORT_WHOLE;
+           size <= m->public.message_size;
 }
 
 /* The straight way of such a message, each compiled as one function (flatten). */
@@ -351,6 +362,14 @@ __attribute__((flatten, noinline)) static int post_small(struct zcrp_entity *e, 
     return post_shown(e, m, size) ? ZCRP_OK : submit_usually(e, m, size);
 }
 
+__attribute__((flatten, noinline)) static int join_small(struct zcrp_entity *e, struct message *m,
+                                                         nlong size)
+{
+    mutex_lock(&e->link->mutex);
+    return refusal(e) == ZCRP_OK && submit_joining(e, m, size) ? ZCRP_OK
+                                                               : submit_usually(e, m, size);
+}
+
 int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size)
 {
     struct message *m = message_of(message);
@@ -358,7 +377,7 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
     if (!is_small(entity, m, size))
         return submit_checked(entity, m, size);
     if (!entity->transport->is_possible)
-        return submit_locking(entity, m, size);
+        return join_small(entity, m, size);
     return entity->machine.role == MACHINE_SENDER ? submit_small(entity, m, size)
                                                   : post_small(entity, m, size);
 }
