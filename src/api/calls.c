@@ -127,7 +127,7 @@ __attribute__((noinline)) static void submit_and_leave(struct zcrp_entity *e, st
 {
     bool was_gathering = flush_is_for(&e->flush, FLUSH_MORE);
     bool has_joined = submit_message(e, m, size);
-    if (ways_tend_credit(e))
+    if (e->transport->is_possible && ways_tend_credit(e))
         receiver_call(e->machine.receiver);
     if (leave_with_whole(e))
         return;

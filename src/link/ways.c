@@ -123,8 +123,6 @@ static bool give_credit(struct zcrp_entity *e)
 
 bool ways_tend_credit(struct zcrp_entity *e)
 {
-    if (!e->transport->is_possible)
-        return false;
     if (!entity_is_sender(e))
         return give_credit(e);
     take_credit(e);

@@ -35,7 +35,7 @@ void ways_reap(struct zcrp_entity *e);
 void ways_reap_wholes(struct zcrp_entity *e);
 
 /* A sender reads in memory which buffers its peer has for what is to be sent; a receiver shows its
- * own there. True if the peer wants to be told of them. */
+ * own there. True if the peer wants to be told of them. Only where memory is possible. */
 bool ways_tend_credit(struct zcrp_entity *e);
 
 /* Does a sender's peer show the buffer that is needed next? */

@@ -13,7 +13,7 @@
  *     MEMORY             units, and answers to them, take memory, but for those that it does not
  *                        take; hellos, offers and probes take the socket
  *     LEAVING            the memory's content does not count any more; the memory goes as soon as
- * no thread uses it
+ *                        no thread uses it
  *
  * The two halves of a connection have a transport each, over one socket. Each meets its peer's
  * other half by itself, because rights can forbid one direction only.

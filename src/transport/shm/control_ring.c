@@ -32,7 +32,7 @@ static bool has_room(const struct control_ring_place *p, uint32_t slots)
 bool control_ring_put(struct control_ring_place *p, const uint8_t *datagram, size_t bytes,
                       bool *wakes)
 {
-    uint32_t slots = slots_for((uint32_t)lesser(bytes, CONTROL_BYTES));
+    uint32_t slots = slots_for((uint32_t)bytes);
 
     if (bytes == 0 || bytes > CONTROL_BYTES || !has_room(p, slots))
         return false;

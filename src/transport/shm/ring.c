@@ -79,11 +79,11 @@ bool ring_offer(struct ring_writer *w, const struct ring_note *note,
 bool ring_offer_whole(struct ring_writer *w, const struct ring_whole *whole, uint64_t owner,
                       uint64_t staged, bool *wakes)
 {
+    if (!ring_has_room(w))
+        return false;
     uint64_t head = atomic_load(&w->head);
     struct ring_slot *slot = slot_at(w->ring, head);
 
-    if (head - atomic_load(&w->reaped) >= RING_NOTES)
-        return false;
     store(&slot->bytes, whole->bytes);
     store(&slot->segment, whole->at);
     store(&slot->has_trailer, 0);
