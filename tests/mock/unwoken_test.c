@@ -1,5 +1,5 @@
 /* A peer on this host that is killed when it has written to memory, just before it wakes this end,
- * which sleeps. This end has what was written all the same. */
+ * which sleeps. This end receives what was written nevertheless. */
 /* wrap: channel_wake_peer */
 #include "../support/loopback.h"
 #include "../support/mock.h"
