@@ -104,7 +104,7 @@ bool units_given_up_are_from(const struct units_given_up *g, uint64_t seq, uint6
 {
     for (uint32_t links = 0; links < CHAIN_MOST && seq != UNIT_NEVER_SENT; links++) {
         uint32_t i = search(g, seq);
-        if (seq < first || i == g->count || at(g, i)->seq != seq)
+        if (seq < first || i == g->count || at(g, i)->seq != seq || at(g, i)->arrived != 0)
             return false;
         seq = at(g, i)->predecessor;
     }

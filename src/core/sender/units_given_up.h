@@ -74,8 +74,9 @@ bool units_given_up_has_brought(const struct units_given_up *g, uint64_t seq,
                                 const struct unit_part *part);
 
 /* Was the transmission `seq`, like all its predecessors, sent under a number from `first` on, for
- * all that is known? UNIT_NEVER_SENT was. Only the last few hundred count, as above: false if there
- * are more. */
+ * all that is known, and has none of them arrived? UNIT_NEVER_SENT was. Only the last few hundred
+ * count, as above: false if there are more. One that has arrived may have brought only a part: the
+ * repeat of another one may have joined its own. */
 bool units_given_up_are_from(const struct units_given_up *g, uint64_t seq, uint64_t first);
 
 /* The repeats of those that have arrived are cancelled. O(1), or O(count) if many are settled. */

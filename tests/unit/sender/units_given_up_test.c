@@ -69,6 +69,18 @@ TEST(units_given_up_are_from__the_whole_chain)
     ck_assert(!units_given_up_are_from(&g, 7, 0));
 }
 
+/* 7 repeats 5, and is more by now: a neighbour's repeat has joined it. 5 has arrived: whether that
+ * repeat's original has, nobody knows. */
+TEST(units_given_up_are_from__one_that_has_arrived)
+{
+    uint64_t seq = 5;
+    put(5, UNIT_NEVER_SENT);
+    put(7, 5);
+    ck_assert_ptr_nonnull(units_given_up_arrive(&g, &seq, 6));
+    ck_assert(!units_given_up_are_from(&g, 7, 5));
+    ck_assert(!units_given_up_are_from(&g, 5, 5));
+}
+
 /* Where few of many are settled they stay, change nothing, and are forgotten in their turn. */
 TEST(units_given_up_settle__few_of_many)
 {
