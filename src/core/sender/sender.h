@@ -347,8 +347,9 @@ bool sender_is_closed(const struct sender *s);
 /* True if the peer confirmed, or there never was one. */
 bool sender_is_confirmed(const struct sender *s);
 
-/* Ends all messages with this outcome and leaves the session, if any. */
-void sender_fail(struct sender *s, instant now, enum outcome outcome);
+/* Ends all messages with this outcome and leaves the session, if any. What else becomes of a peer
+ * that has closed (sender_parting.c) changes nothing: that counts as PEER_CLOSED. */
+void sender_fail(struct sender *s, instant now, enum outcome reason);
 
 const struct sender_counters *sender_counters(const struct sender *s);
 

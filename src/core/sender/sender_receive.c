@@ -341,7 +341,8 @@ static void replace(struct sender *s, instant now, struct pairing pairing)
     if (!s->session.has_sent) {
         leave_unused(s, now);
     } else {
-        messages_out_end_all(&s->messages, OUTCOME_RESTARTED);
+        bool has_closed = s->session.is_parting;
+        messages_out_end_all(&s->messages, has_closed ? OUTCOME_CUT_OFF : OUTCOME_RESTARTED);
         sender_leave(s, now);
     }
     enter(s, now, pairing);

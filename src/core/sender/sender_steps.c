@@ -34,8 +34,17 @@ static bool ends_with(const struct sender *s, enum outcome outcome)
     return s->config.stays || (has_keys && (s->session.was_paired || outcome == OUTCOME_KEYS));
 }
 
-void sender_fail(struct sender *s, instant now, enum outcome outcome)
+/* A peer that has closed may be gone before it has told all: it has closed nevertheless. */
+static enum outcome why(const struct sender *s, enum outcome outcome)
 {
+    bool is_peers = outcome == OUTCOME_SILENT || outcome == OUTCOME_STALLED ||
+                    outcome == OUTCOME_RESTARTED || outcome == OUTCOME_DIED;
+    return s->session.is_parting && is_peers ? OUTCOME_PEER_CLOSED : outcome;
+}
+
+void sender_fail(struct sender *s, instant now, enum outcome reason)
+{
+    enum outcome outcome = why(s, reason);
     bool is_cut = outcome == OUTCOME_PEER_CLOSED;
     messages_out_end_all(&s->messages, is_cut ? OUTCOME_CUT_OFF : outcome);
     if (ends_with(s, outcome) && s->ended == OUTCOME_OK)

@@ -237,7 +237,7 @@ bool sender_timer_put_off(struct sender_timer *t, instant now, const struct send
     if (t->put_off != 0 || now - at < STOPPED)
         return false;
     t->put_off = now + HEARS;
-    if (due == DUE_STALLED)
+    if (due == DUE_STALLED || due == DUE_PARTED)
         t->progress = now; /* nothing could be acknowledged meanwhile */
     return true;
 }

@@ -118,6 +118,71 @@ TEST(parting__for_a_while_only)
     ck_assert_uint_le(units, 100);
 }
 
+/* This side was stopped beyond the limit: so it hears what came meanwhile. But a peer that says the
+ * close all the time does not hold it. */
+TEST(parting__for_a_while_only_after_a_stop)
+{
+    send(0);
+    sender_rig_say_ack("3 4", true);
+    rig.now += LIMIT * SECOND + 300 * MILLISECOND;
+    instant resumed = rig.now;
+    struct event event;
+    sender_expire(rig.s, rig.now);
+    sender_rig_expect_no_event();
+    while (!sender_event(rig.s, &event)) {
+        ck_assert_int_le(rig.now - resumed, LIMIT * SECOND);
+        while (sender_take(rig.s, rig.now, &rig.burst))
+            sender_sent(rig.s, rig.now, &rig.burst, 1);
+        sender_rig_say_ack("3 4", true);
+        rig.now += 50 * MILLISECOND;
+        sender_expire(rig.s, rig.now);
+    }
+    ck_assert_int_eq(event.outcome, OUTCOME_CUT_OFF);
+}
+
+/* Its process ends before this side has its answer: it has closed nevertheless. */
+TEST(parting__of_a_peer_that_dies, .rows = 2)
+{
+    struct sender_config config = sender_rig_config();
+    config.stays = _i == 1;
+    sender_rig_fini();
+    sender_rig_init(&config);
+    send(0);
+    sender_rig_say_ack("3 4", true);
+    sender_fail(rig.s, rig.now, OUTCOME_DIED);
+    sender_rig_expect_event(OUTCOME_CUT_OFF, 0);
+    ck_assert(!config.stays || sender_ended(rig.s) == OUTCOME_PEER_CLOSED);
+}
+
+/* Another receiver is at its place by then. */
+TEST(parting__of_a_peer_that_another_one_follows, .rows = 2)
+{
+    struct sender_config config = sender_rig_config();
+    config.stays = _i == 1;
+    sender_rig_fini();
+    sender_rig_init(&config);
+    send(0);
+    sender_rig_say_ack("3 4", true);
+    struct hello hello = {.nonce = 0};
+    while (hello.nonce == 0) {
+        sender_rig_wait();
+        while (hello.nonce == 0 && sender_take(rig.s, rig.now, &rig.burst)) {
+            if (rig.burst.is_control)
+                ck_assert_int_eq(hello_decode(rig.burst.control, rig.burst.bytes, &hello),
+                                 VERDICT_OK);
+            sender_sent(rig.s, rig.now, &rig.burst, 1);
+        }
+    }
+    sender_rig_cookie(&hello, RIG_SESSION + 1);
+    if (!config.stays) {
+        rig.pairing = (struct pairing){.session = RIG_SESSION + 1, .tag = hello.pairing.tag};
+        rig.nonce = hello.nonce;
+        sender_rig_request(0, 1, 10);
+    }
+    sender_rig_expect_event(OUTCOME_CUT_OFF, 0);
+    ck_assert(!config.stays || sender_ended(rig.s) == OUTCOME_PEER_CLOSED);
+}
+
 /* A limit of the user's that is shorter holds. */
 TEST(parting__not_beyond_a_limit)
 {
