@@ -97,7 +97,7 @@ size_t sender_rest(struct sender *s)
 
 bool sender_times_submit(const struct sender *s)
 {
-    return s->messages.open == 0;
+    return s->messages.open == 0 || s->session.is_parting; /* then the message ends at once */
 }
 
 bool sender_is_in_transit(const struct sender *s)

@@ -108,7 +108,8 @@ bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buf
 bool sender_submit_pieces(struct sender *s, instant now, void *user, const struct pieces *pieces,
                           uint64_t size, uint64_t *number);
 
-/* May submit look at `now`? If not, and something is in transit, it moves no deadline. */
+/* May submit look at `now`, or end the message at once? If not, and something is in transit, it
+ * moves no deadline, and there is no event to take. */
 bool sender_times_submit(const struct sender *s);
 
 /* Is anything on its way that was not acknowledged yet? */
