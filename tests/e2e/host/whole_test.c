@@ -338,9 +338,6 @@ TEST(whole__before_there_is_a_buffer)
     ends_close(&e);
 }
 
-/* ---- taking back ---- */
-
-/* Whoever takes a message back, at whatever moment: either both ends have it, or neither. */
 enum { LATES = 30, LATE_US = 2000 };
 
 /* A receiver that always posts late answers each message with a request, which the sender reads
@@ -361,6 +358,9 @@ TEST(whole__to_one_that_posts_late, .rows = 5)
     ends_close(&e);
 }
 
+/* ---- taking back ---- */
+
+/* Whoever takes a message back, at whatever moment: either both ends have it, or neither. */
 TEST(whole__is_cancelled, .rows = 2)
 {
     struct ends e = open_and_meet();
