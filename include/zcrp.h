@@ -206,7 +206,8 @@ enum zcrp_code {
  * sent was received; what is posted then, or later, ends with it, so a loop that receives ends on
  * it. Where the peer left messages behind, or stopped in the middle of one, that is CUT_OFF
  * instead. Messages that were being sent to it end with CUT_OFF, and those that are submitted later
- * with PEER_CLOSED. */
+ * with PEER_CLOSED. A sender over descriptors waits for the next receiver instead, but for the 5 s
+ * at most in which it asks a peer that closes what has arrived. */
 
 /* The state of the message: ZCRP_OK once it ended well, ZCRP_ERROR_BUSY while in flight,
  * ZCRP_ERROR_IDLE before, ZCRP_ERROR_FORKED if it was in flight when the parent forked, else why it
