@@ -10,6 +10,7 @@ import warnings
 import pytest
 
 import zcrp
+import zcrp.asyncio
 from zcrp import _door, _zcrp
 from zcrp._buffers import writable
 from conftest import HOST, IMPATIENT, LONG, in_thread, meet, run_program
@@ -232,6 +233,25 @@ def test_dropped_listener():
     with pytest.warns(ResourceWarning, match=r"Listener on port \d+> was not closed"):
         del listener
         gc.collect()
+
+
+@pytest.mark.parametrize("kind", [zcrp.Connection, zcrp.Listener, zcrp.asyncio.Connection, zcrp.asyncio.Listener])
+def test_dropped_half_made(kind):
+    """Its initialization was interrupted, so it has no name yet; and whoever made it has closed it."""
+    class Handle:
+        was_closed, asked = False, 0
+
+        def abandon(self):
+            self.asked += 1
+            return False
+
+    half, handle = kind.__new__(kind), Handle()
+    half._handle = handle
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del half
+        gc.collect()
+    assert handle.asked == 1
 
 
 def test_message_keeps_its_connection():

@@ -443,16 +443,15 @@ class Connection:
                         trace: Optional[TracebackType]) -> None:
         await self.close()
 
+    def _name(self) -> str:
+        return f"zcrp.asyncio.Connection from {self.local} to {self.peer}"
+
     def __repr__(self) -> str:
-        return (f"<zcrp.asyncio.Connection from {self.local} to {self.peer}"
-                f"{', closed' if self._handle.was_closed else ''}>")
+        return f"<{self._name()}{', closed' if self._handle.was_closed else ''}>"
 
     def __del__(self) -> None:
-        if not hasattr(self, "_handle"):
-            return
-        name = repr(self)  # while it is not closed
-        if self._handle.abandon():
-            warnings.warn(f"{name} was not closed", ResourceWarning, source=self, stacklevel=2)
+        if hasattr(self, "_handle") and self._handle.abandon():
+            warnings.warn(f"<{self._name()}> was not closed", ResourceWarning, source=self, stacklevel=2)
 
 
 async def _closed(closing: Union[Connection, Listener]) -> int:
@@ -532,15 +531,15 @@ class Listener:
                         trace: Optional[TracebackType]) -> None:
         await self.close()
 
+    def _name(self) -> str:
+        return f"zcrp.asyncio.Listener on port {self.port}"
+
     def __repr__(self) -> str:
-        return f"<zcrp.asyncio.Listener on port {self.port}{', closed' if self._handle.was_closed else ''}>"
+        return f"<{self._name()}{', closed' if self._handle.was_closed else ''}>"
 
     def __del__(self) -> None:
-        if not hasattr(self, "_handle"):
-            return
-        name = repr(self)  # while it is not closed
-        if self._handle.abandon():
-            warnings.warn(f"{name} was not closed", ResourceWarning, source=self, stacklevel=2)
+        if hasattr(self, "_handle") and self._handle.abandon():
+            warnings.warn(f"<{self._name()}> was not closed", ResourceWarning, source=self, stacklevel=2)
 
 
 async def listen(host: Optional[str] = None, port: Union[int, str] = 0,

@@ -390,15 +390,15 @@ class Connection:
                  trace: Optional[TracebackType]) -> None:
         _leave(self, error)
 
+    def _name(self) -> str:
+        return f"zcrp.Connection from {self.local} to {self.peer}"
+
     def __repr__(self) -> str:
-        return f"<zcrp.Connection from {self.local} to {self.peer}{', closed' if self._handle.was_closed else ''}>"
+        return f"<{self._name()}{', closed' if self._handle.was_closed else ''}>"
 
     def __del__(self) -> None:
-        if not hasattr(self, "_handle"):
-            return
-        name = repr(self)  # while it is not closed
-        if self._handle.abandon():
-            warnings.warn(f"{name} was not closed", ResourceWarning, source=self, stacklevel=2)
+        if hasattr(self, "_handle") and self._handle.abandon():
+            warnings.warn(f"<{self._name()}> was not closed", ResourceWarning, source=self, stacklevel=2)
 
 
 class Listener:
@@ -442,15 +442,15 @@ class Listener:
                  trace: Optional[TracebackType]) -> None:
         _leave(self, error)
 
+    def _name(self) -> str:
+        return f"zcrp.Listener on port {self.port}"
+
     def __repr__(self) -> str:
-        return f"<zcrp.Listener on port {self.port}{', closed' if self._handle.was_closed else ''}>"
+        return f"<{self._name()}{', closed' if self._handle.was_closed else ''}>"
 
     def __del__(self) -> None:
-        if not hasattr(self, "_handle"):
-            return
-        name = repr(self)  # while it is not closed
-        if self._handle.abandon():
-            warnings.warn(f"{name} was not closed", ResourceWarning, source=self, stacklevel=2)
+        if hasattr(self, "_handle") and self._handle.abandon():
+            warnings.warn(f"<{self._name()}> was not closed", ResourceWarning, source=self, stacklevel=2)
 
 
 def listen(host: Optional[str] = None, port: Union[int, str] = 0, options: Optional[Options] = None) -> Listener:
