@@ -9,10 +9,9 @@ sources = $(wildcard $(foreach s,$(1),tests/$(s)/*_$(2).c tests/$(s)/*/*_$(2).c)
 tests_of = $(call objects,$(call sources,$(1),test))
 programs = $(patsubst tests/%.c,$(OUT)/tests/%,$(call sources,$(1),$(2)))
 
-# Tests are compiled as fast as can be, and what they test as ever. A C library that is to check its own
-# buffers needs optimisation. The address sanitizer guards the buffers of a test; whether a test does what C defines takes
-# its compiler a third of the time. It is private: what a test depends on, as the file of flags, has none of it.
-QUICK := $(if $(findstring FORTIFY,$(CPPFLAGS) $(CFLAGS)),,-O0)
+# Tests are compiled as fast as can be, and what they test as ever. The address sanitizer guards the buffers of a test;
+# whether a test does what C defines takes its compiler a third of the time. It is private: what a test depends on, as the
+# file of flags, has none of it.
 QUICK_TESTS := unit mock e2e nccl fabric support
 $(foreach d,$(QUICK_TESTS) $(if $(filter fuzz,$(VARIANT)),,fuzz),$(OBJ)/tests/$(d)/%.o): private COMPILE += $(QUICK)
 $(foreach d,$(QUICK_TESTS),$(OBJ)/tests/$(d)/%.o): private COMPILE += $(if $(filter asan,$(VARIANT)),-fno-sanitize=undefined)
