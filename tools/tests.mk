@@ -169,7 +169,7 @@ run: built
 
 wanted = $(foreach s,$(filter-out checks $(if $(HAS_FABRIC),,provider),$(2)),$(1):$(s)) $(if $(filter plain,$(1)),$(foreach s,$(2),$(tests_$(s))))
 run_tests = tools/run-tests --jobs $(JOBS) --seeds $(SEEDS) --fuzz='$(FUZZ)' --launch='$(LAUNCH)' \
-	$(if $(V),--verbose) $(if $(RECORD),--record) $(if $(TALLY),--tally $(TALLY)) $(1)
+	$(if $(TIMEOUT),--timeout $(TIMEOUT)) $(if $(V),--verbose) $(if $(RECORD),--record) $(if $(TALLY),--tally $(TALLY)) $(1)
 
 parallel = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
 again = rm -f build/$(or $(1),$(VARIANT))/built; $(parallel) run $(if $(1),VARIANT=$(1))
@@ -192,8 +192,10 @@ valgrind:
 	+@$(again) SUITES='unit mock' LAUNCH='$(VALGRIND)'
 
 # Every value that a sweep can have, a million strangers, a minute of listening for an echo.
+attack-all: export ZCRP_ATTACK := all
+attack-all: export CK_TIMEOUT_MULTIPLIER := 20
 attack-all:
-	+@ZCRP_ATTACK=all CK_TIMEOUT_MULTIPLIER=5 $(again) SUITES=attack
+	+@$(again) SUITES=attack TIMEOUT=1200
 stress: $(e2e)
 	ZCRP_STRESS_SECONDS=$(TIME) CK_TIMEOUT_MULTIPLIER=$(shell expr $(TIME) / 30 + 1) $< stress
 model-all:
