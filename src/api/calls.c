@@ -97,8 +97,7 @@ static bool leave_with_whole(struct zcrp_entity *e)
     struct transport *t = e->transport;
     bool was_watched = transport_is_watched(t);
 
-    if (e->machine.role != MACHINE_SENDER || !tx_send_wholes(e) || !was_watched ||
-        t->must_wake_peer)
+    if (!entity_is_sender(e) || !tx_send_wholes(e) || !was_watched || t->must_wake_peer)
         return false;
     if (!transport_has_room(t))
         ways_reap(e);
@@ -137,7 +136,7 @@ __attribute__((noinline)) static void submit_and_leave(struct zcrp_entity *e, st
                   is_looked_at_soon(e);
     if (sends) /* or another thread that is at it does; leaves the mutex: the message may be its
                   user's again behind it */
-        tx_drain(e, e->machine.role == MACHINE_SENDER ? SENDING_AT_ONCE : SENDING_BURSTS);
+        tx_drain(e, entity_is_sender(e) ? SENDING_AT_ONCE : SENDING_BURSTS);
     bool answers = entity_reader(e) != e && answering_is_open(&entity_reader(e)->answering);
     if (answers)
         rx_on_answer(entity_reader(e));
@@ -204,8 +203,8 @@ static bool joins_only(const struct zcrp_entity *e, nlong size)
            !keyed_has_datagram(e) && (reader == e || !answering_is_open(&reader->answering));
 }
 
-/* What few of those messages need is called: three functions, under the mutex, which each leaves.
- * The machine has no room. */
+/* Three functions that few of those messages need, so they are not inline. Each is called under the
+ * mutex, and leaves it. Here the machine has no room. */
 __attribute__((noinline)) static void leave_queued(struct zcrp_entity *e, struct message *m)
 {
     backlog_add(&e->backlog, m);
@@ -215,7 +214,7 @@ __attribute__((noinline)) static void leave_queued(struct zcrp_entity *e, struct
 /* The message can leave at once. */
 __attribute__((noinline)) static void leave_sending(struct zcrp_entity *e)
 {
-    tx_drain(e, e->machine.role == MACHINE_SENDER ? SENDING_AT_ONCE : SENDING_BURSTS);
+    tx_drain(e, entity_is_sender(e) ? SENDING_AT_ONCE : SENDING_BURSTS);
     entity_leave(e);
 }
 
@@ -258,8 +257,7 @@ static inline bool submit_joining(struct zcrp_entity *e, struct message *m, nlon
 static bool submit_straight(struct zcrp_entity *e, struct message *m, nlong size)
 {
     if (e->transport->is_possible)
-        return e->machine.role == MACHINE_SENDER ? submit_whole(e, m, size)
-                                                 : post_shown(e, m, size);
+        return entity_is_sender(e) ? submit_whole(e, m, size) : post_shown(e, m, size);
     return submit_joining(e, m, size);
 }
 
@@ -378,8 +376,7 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
         return submit_checked(entity, m, size);
     if (!entity->transport->is_possible)
         return join_small(entity, m, size);
-    return entity->machine.role == MACHINE_SENDER ? submit_small(entity, m, size)
-                                                  : post_small(entity, m, size);
+    return entity_is_sender(entity) ? submit_small(entity, m, size) : post_small(entity, m, size);
 }
 
 /* ---- copies ---- */
@@ -414,7 +411,7 @@ int zcrp_send_copy(struct zcrp_entity *sender, const void *bytes, size_t size)
 {
     if (sender == NULL || (bytes == NULL && size > 0))
         return code_of_null(sender == NULL ? "sender" : "bytes");
-    if (sender->machine.role != MACHINE_SENDER)
+    if (!entity_is_sender(sender))
         return reason_say(ZCRP_ERROR_ARGUMENT, "sender is a receiver");
     int code = process_refusal(sender->generation);
     if (code != ZCRP_OK)

@@ -344,8 +344,8 @@ int zcrp_keys_pin(struct zcrp_keys *keys, const char *fingerprint)
 
 /* ---- certificates ---- */
 
-/* What a handshake carries beside the chain: extensions, a signature of RSA with 4,096 bits, and
- * for each certificate a few bytes more. */
+/* Beside the chain a handshake carries extensions, an RSA signature of 4,096 bits, and a few bytes
+ * for each certificate. */
 enum { CHAIN_BYTES_MOST = 11000 };
 _Static_assert(CHAIN_BYTES_MOST + 1024 <= HANDSHAKE_ROOM, "both fit a handshake");
 

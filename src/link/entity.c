@@ -45,7 +45,7 @@ void entity_move(struct zcrp_entity *e, enum entity_life life)
 {
     CHECK(life >= e->life);
     e->life = life;
-    if (e->machine.role == MACHINE_SENDER)
+    if (entity_is_sender(e))
         ways_say_awaited(e); /* close waits for its messages */
 }
 
@@ -134,7 +134,7 @@ instant entity_deadline(const struct zcrp_entity *e)
 /* Has the sending thread something to do? */
 static bool is_sending_due(struct zcrp_entity *e)
 {
-    if (e->machine.role != MACHINE_SENDER)
+    if (!entity_is_sender(e))
         return false;
     if (e->link->is_broken || e->is_sending || e->blocked != CHANNEL_OK)
         return false;
@@ -258,7 +258,7 @@ static void pass_link_on(struct zcrp_entity *e)
         return;
     if (why != OUTCOME_OK && why != OUTCOME_CLOSED && other->lost == OUTCOME_OK) {
         other->lost = machine_end_beside(&other->machine, why);
-        if (other->machine.role == MACHINE_SENDER)
+        if (entity_is_sender(other))
             ways_reap_wholes(other); /* what the peer had read by then */
         machine_fail(&other->machine, clock_now(), other->lost);
     }

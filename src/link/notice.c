@@ -47,7 +47,7 @@ static void write_row(struct zcrp_entity *e, instant now)
     struct notice *n = &e->notice;
     struct zcrp_stats stats = notice_stats(e);
     struct board_row row = {
-        .kind = e->machine.role == MACHINE_SENDER ? BOARD_SENDER : BOARD_RECEIVER,
+        .kind = entity_is_sender(e) ? BOARD_SENDER : BOARD_RECEIVER,
         .channel = channel_of(e),
         .flags =
             (e->keyed.keyring != NULL ? BOARD_KEYS : 0u) | (e->channels.is_half ? BOARD_HALF : 0u),

@@ -99,7 +99,7 @@ static bool find_news_for(const struct zcrp_entity *e)
     if (!transport_is_memory(e->transport))
         return entity_reader(e) == e;
     return e->link->rx.is_claimed || transport_find_news(e->transport) ||
-           (e->machine.role == MACHINE_SENDER && ways_find_credit(e));
+           (entity_is_sender(e) && ways_find_credit(e));
 }
 
 /* What this side has to do although the peer has written nothing: what it was shown before, or may

@@ -52,7 +52,7 @@ static void end_for_death(struct zcrp_entity *e, instant now)
     struct zcrp_entity *half = entity_other(e) != NULL ? e->link->half[MACHINE_SENDER] : e;
 
     entity_touch(half);
-    if (half->machine.role == MACHINE_SENDER)
+    if (entity_is_sender(half))
         ways_reap_wholes(half); /* what it had read */
     machine_fail(&half->machine, now, OUTCOME_DIED);
 }

@@ -16,7 +16,7 @@ static const struct engine_duties engine_duties = {
 
 int turns_join(struct zcrp_entity *e)
 {
-    bool is_sender = e->machine.role == MACHINE_SENDER;
+    bool is_sender = entity_is_sender(e);
 
     return engine_join(&e->member, is_sender ? ENGINE_SENDERS : ENGINE_RECEIVERS, &engine_duties, e,
                        entity_reader(e) == e ? e->channels.in->fd : -1, e->channels.out->fd);

@@ -61,8 +61,7 @@ void tx_pass_hints(struct zcrp_entity *e)
  * burst counts as lost, so that some time passes before it is repeated. */
 static bool shrink_units(struct zcrp_entity *e, uint32_t refused)
 {
-    return e->machine.role == MACHINE_SENDER &&
-           sender_on_refused_size(e->machine.sender, clock_now(), refused);
+    return entity_is_sender(e) && sender_on_refused_size(e->machine.sender, clock_now(), refused);
 }
 
 /* The peer is to read the burst's units. Messages that were decided meanwhile are not read. */
@@ -86,7 +85,7 @@ static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
         break;
     case CHANNEL_BLOCKED:
     case CHANNEL_CROWDED:
-        if (e->machine.role != MACHINE_SENDER)
+        if (!entity_is_sender(e))
             break;
         e->blocked = verdict;
         if (verdict == CHANNEL_CROWDED)
@@ -111,7 +110,7 @@ static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
         entity_break(e);
         break;
     }
-    if (e->machine.role == MACHINE_SENDER && channel_cuts(e->channels.out) == 1)
+    if (entity_is_sender(e) && channel_cuts(e->channels.out) == 1)
         sender_on_uncut(e->machine.sender);
     tx_pass_hints(e);
     if (held)
@@ -124,7 +123,7 @@ static void on_burst_sent(struct zcrp_entity *e, const struct burst *burst,
 /* The path may turn out not to carry what marks congestion, and what is early may not be marked. */
 static bool wants_ecn(const struct zcrp_entity *e)
 {
-    return e->machine.role != MACHINE_SENDER || sender_wants_ecn(e->machine.sender);
+    return !entity_is_sender(e) || sender_wants_ecn(e->machine.sender);
 }
 
 /* While memory has no room nothing is taken from the machine. A peer that stands still does not
@@ -317,7 +316,7 @@ static enum origin_of_burst take_burst(struct zcrp_entity *e, struct burst *burs
  */
 static bool is_exhausted(const struct zcrp_entity *e, bool is_first)
 {
-    if (is_first && e->machine.role == MACHINE_SENDER)
+    if (is_first && entity_is_sender(e))
         return false;
     return e->keyed.answers == NULL && !keyed_has_datagram(e) && !peer_move_has_burst(e) &&
            !machine_has_more(&e->machine);
@@ -331,7 +330,7 @@ static int send_bursts(struct zcrp_entity *e, int bursts)
 
     for (; done < bursts && !transport_holds_back(e->transport); done += worth(&burst)) {
         send_wholes(e);
-        if (e->machine.role != MACHINE_SENDER || sender_has_burst(e->machine.sender))
+        if (!entity_is_sender(e) || sender_has_burst(e->machine.sender))
             update_blocked(e);
         if (e->link->is_broken || e->blocked != CHANNEL_OK || is_exhausted(e, done == 0))
             break;

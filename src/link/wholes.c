@@ -205,8 +205,7 @@ void wholes_tend(struct zcrp_entity *e)
                     e->notice.place < 0 && e->wrapped <= FEW_WRAPPED &&
                     backlog_is_empty(&e->backlog);
 
-    e->is_straight =
-        is_plain && (e->machine.role == MACHINE_SENDER ? sends_straight(e) : posts_straight(e));
+    e->is_straight = is_plain && (entity_is_sender(e) ? sends_straight(e) : posts_straight(e));
 }
 
 /* Does the straight way take the message? */

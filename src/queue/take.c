@@ -73,7 +73,7 @@ static int least(int a, int b)
  * otherwise. */
 static void begin_gathering(struct taking *t, struct zcrp_entity *e)
 {
-    if (e->machine.role != MACHINE_SENDER || atomic_load(&t->queue->is_on))
+    if (!entity_is_sender(e) || atomic_load(&t->queue->is_on))
         return;
     collection_set_more(&e->collection, true);
     completions_note_busy(&t->queue->completions, &e->collection.place);
@@ -138,7 +138,7 @@ static void tell_link(struct taking *t, struct place *p, struct zcrp_completion 
 /* How a connection stands is told of its sender alone. */
 static bool has_link_to_tell(const struct place *p, const struct zcrp_entity *e)
 {
-    return (p->facts & FACT_LINK) && p->owner != NULL && e->machine.role == MACHINE_SENDER;
+    return (p->facts & FACT_LINK) && p->owner != NULL && entity_is_sender(e);
 }
 
 static void tell_entity(struct taking *t, struct place *p)

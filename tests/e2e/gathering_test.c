@@ -164,8 +164,8 @@ static void *submit_one(void *context)
     return NULL;
 }
 
-/* What gathers meanwhile is due, and nobody can send it. Other senders have their time all the
- * same: this one's limit passes although nobody waits for its message. */
+/* While one send is held up, what gathers behind it is overdue, and nobody can send it. Another
+ * sender's limit passes all the same, although nobody waits for its message. */
 TEST(gathering__beside_a_send_that_is_held_up)
 {
     struct hold hold = {.is_next = false};

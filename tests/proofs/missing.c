@@ -1,7 +1,7 @@
 /* What messages still miss (missing.h): after each call I1 to I3 hold, a message misses exactly
- * what it should, and the nodes of other messages are as they were. The state before the call is
- * any within the bound that keeps the invariants. What is missing is shown of one byte, x, which is
- * any.
+ * what it should, and the nodes of other messages are as they were. Before the call the state is
+ * any that is within the bound and keeps the invariants. The proof follows one byte, x, which may
+ * be any byte of the message.
  *
  * CBMC goes each way through the proof by itself, so it knows at each place which nodes the chain,
  * others and the free list have. They lie in this order in the table. The code compares no places,
@@ -28,7 +28,8 @@ static struct missing_node near[SMALL], far[LARGE];
 static struct missing_pool pool;
 static struct missing chain;
 
-/* What others have: nodes, where these are, what was there, and nodes that are only counted. */
+/* The nodes of other messages: how many, where, and with what in them; and those that are only
+ * counted. */
 static uint32_t others, others_counted;
 static int32_t other[LARGE];
 static struct missing_node other_node[LARGE];

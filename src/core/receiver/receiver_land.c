@@ -160,9 +160,9 @@ static bool on_data(struct receiver *r, struct landing *landing, struct arrival 
     return true;
 }
 
-/* A receiver that has closed acknowledges only what repeats messages that were over before: the
- * sender may have missed that. What the close has failed it does not have. In either case the
- * sender is there, and has not heard of the close, or not of all that came: so it is said again. */
+/* A receiver that has closed acknowledges only what repeats messages that were over before, because
+ * the sender may have missed that. It does not have what the close has failed. Either way the
+ * sender has missed the close, or something that came, so the receiver says the close again. */
 static bool on_late_units(struct receiver *r, const struct arrival *a)
 {
     bool is_closing = r->phase == RECEIVER_CLOSING;

@@ -348,9 +348,9 @@ static void replace(struct sender *s, instant now, struct pairing pairing)
     enter(s, now, pairing);
 }
 
-/* Does this request announce buffers that are there? Those of an abandoned session are not, nor
- * those of a peer that has closed. A unit for one would be lost, and with it all that could go on
- * in the next session. */
+/* Does this request announce buffers that are there? In an abandoned session, or once the peer has
+ * closed, it does not: a unit for such a buffer would be lost, and with it the message that could
+ * go on in the next session. */
 static bool is_of_present(const struct sender *s, const struct request *request)
 {
     return sender_session_has(&s->session, request->pairing) &&

@@ -95,8 +95,8 @@ enum channel_verdict aal5_send(struct channel *c, const struct burst *b, uint32_
  * unit an opening. */
 int aal5_receive(struct channel *c, struct landing *l);
 
-/* What the largest PDU takes of a send buffer at most, whatever the path: packets as small as they
- * may be, with what the kernel counts for each of them. */
+/* The send buffer that the largest PDU needs on any path, in bytes: the smallest packets, and what
+ * the kernel counts for each of them. */
 static inline uint32_t aal5_send_bytes(const struct channel *c)
 {
     enum { CELLS = (CONTROL_BYTES - AAL5_HEAD) / AAL5_CELL * AAL5_CELL, KERNEL = 1400 };

@@ -653,8 +653,8 @@ TEST(connection__in_a_child, .needs = ends_live_in_a_child)
     part(&h);
 }
 
-/* What a peer may map is shared with the children of this process, too: so none of them makes a
- * message there, where the parent makes its own. */
+/* The memory that a peer may map is shared with this process's children, too. A child makes no
+ * message there, because its parent makes its own there. */
 TEST(connection__mapped_messages_in_a_child, .needs = ends_live_in_a_child)
 {
     const struct zcrp_options mapped = {.mapped_bytes = MESSAGE};

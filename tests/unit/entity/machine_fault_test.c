@@ -53,8 +53,8 @@ static void plan_burst(struct iovec one, struct iovec other)
     f.burst.pin[1].message = 2;
 }
 
-/* The memory is there when somebody looks: only if that happens again and again do messages fail,
- * those of the burst. A burst that the kernel could read starts the count again. */
+/* The memory is there when somebody looks. The burst's messages fail only if the kernel could not
+ * read it again and again; a burst that it could read starts the count again. */
 TEST(machine_on_burst_fault__no_culprit)
 {
     const struct burst control = {.datagrams = 1, .is_control = true};
