@@ -235,7 +235,7 @@ REST_tsan := unit mock e2e nccl-net provider aal5 aal5-rest memory scripts
 REST_clang := unit mock
 REST_fuzz := fuzz
 REST := plain asan tsan clang fuzz
-rest: SEEDS := 100
+rest: SEEDS := 30
 rest:
 	@rm -f $(foreach v,$(REST),build/$v/built)
 	+@$(call run_tests,$(foreach v,$(REST),$(call build_tests,$v,$(REST_$v)) $(call wanted,$v,$(REST_$v))))
