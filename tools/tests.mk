@@ -230,9 +230,9 @@ TOTAL := $(CURDIR)/build/total
 or_failure = || echo 0 1 0 >>$(TOTAL)
 # What sleeps in one variant runs beside what another one computes.
 REST_plain := model proofs sim property aal5-rest scripts-rest
-REST_asan := unit mock golden e2e nccl-net provider sim attack aal5 aal5-rest memory scripts
-REST_tsan := unit mock e2e nccl-net provider aal5 aal5-rest memory scripts
-REST_clang := unit mock
+REST_asan := unit mock golden e2e nccl-net provider sim attack aal5 memory scripts
+REST_tsan := unit mock e2e nccl-net provider aal5 memory
+REST_clang := unit
 REST_fuzz := fuzz
 REST := plain asan tsan clang fuzz
 rest: SEEDS := 30
