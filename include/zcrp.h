@@ -202,12 +202,13 @@ enum zcrp_code {
 #undef ZCRP_ERROR_CODE
 };
 
-/* When the peer closes. PEER_CLOSED is the end of a stream: the peer has closed, and all that it
- * sent was received; what is posted then, or later, ends with it, so a loop that receives ends on
- * it. Where the peer left messages behind, or stopped in the middle of one, that is CUT_OFF
- * instead. Messages that were being sent to it end with CUT_OFF, and those that are submitted later
- * with PEER_CLOSED. A sender over descriptors waits for the next receiver instead, but for the 5 s
- * at most in which it asks a peer that closes what has arrived. */
+/* When the peer closes. PEER_CLOSED is the end of a stream: the peer has closed, and this end has
+ * received all that the peer sent. Buffers that are posted then, or later, end with PEER_CLOSED, so
+ * a receiving loop ends there. If the peer did not send all its messages, or stopped in the middle
+ * of one, buffers end with CUT_OFF instead. At a sender, messages in flight end with CUT_OFF, and
+ * messages that are submitted later end with PEER_CLOSED. A sender over descriptors asks the
+ * closing peer what has arrived, for 5 s at most. Messages that are submitted after that wait for
+ * the next receiver. */
 
 /* The state of the message: ZCRP_OK once it ended well, ZCRP_ERROR_BUSY while in flight,
  * ZCRP_ERROR_IDLE before, ZCRP_ERROR_FORKED if it was in flight when the parent forked, else why it
@@ -292,9 +293,9 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_add_psk(struct zcrp_keys *keys, const ch
  * identity that it does not have, of at most ZCRP_KEYS_IDENTITY_MOST bytes: writes at most `size`
  * bytes to `key` and returns how many, or 0 if there is none. It runs in a thread of the library's,
  * without any lock of the library's. So it may call the library, and take a lock that the program
- * holds around calls of it. It holds up the handshakes of that listener or receiver, and its
- * zcrp_listener_close or zcrp_close, which waits for the function's return: so the function must
- * neither call this, nor wait for a thread that does. */
+ * holds around calls of it. While it runs, the handshakes of that listener or receiver wait. The
+ * zcrp_listener_close or zcrp_close of that listener or receiver waits, too: the function must
+ * neither call that close, nor wait for a thread that is in it. */
 typedef size_t (*zcrp_keys_lookup)(void *context, const char *identity, uint8_t *key, size_t size);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_keys_set_lookup(struct zcrp_keys *keys, zcrp_keys_lookup lookup,
                                                    void *context);
@@ -443,8 +444,8 @@ struct zcrp_aal5 {
     uint32_t vpi;         /* 0 .. 255 */
     uint32_t vci;         /* of units, 32 .. 4127, with a vpi of 255 to 4111; default 32 */
     uint32_t vci_control; /* of acknowledgements and requests, 32 .. 4127, as for vci; default: vci.
-                             A connection uses both circuits both ways: it needs another than
-                             vci, default the next */
+                             A connection uses both circuits in both directions: this has to
+                             differ from vci; default: the next VCI */
     uint32_t mtu;         /* of the circuit: largest datagram, 1200 .. 65535; default 9180 */
     struct zcrp_atm_faults faults;
 };
@@ -625,11 +626,11 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_send_copy(struct zcrp_entity *sender, const v
  * peer's message with _FAULT (of a sender's memory) or _PEER_CANCELLED (of a receiver's). Where the
  * library itself touches it, with keys or over AAL5, the program gets the usual signal.
  *
- * Pages of a mapped file may have to come first. Over shared memory (ZCRP_CHANNEL_MEMORY) a sender
- * sends what is there, and a thread of the library waits for the rest: so a file that does not come
- * (a network file system that does not answer) holds up its own sender only, whose waits, cancel
- * and close keep their limits. Over UDP, and where such pages are to be received into, whichever
- * thread sends or receives waits for them. docs/one-host.md says what remains. */
+ * Pages of a mapped file may not be in memory yet. Over shared memory (ZCRP_CHANNEL_MEMORY) a
+ * sender sends the pages that are there, and a thread of the library waits for the others. So a
+ * network file system that does not answer delays only the sender of its file, whose waits, cancel
+ * and close keep their limits. Over UDP, and at a receiver, the thread that sends or receives waits
+ * for the pages. docs/one-host.md says what remains. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_wrap_msg(void *buffer, nlong size);
 
 /* Points a wrapped message that is not in flight elsewhere, so that one message can walk over a
@@ -1000,11 +1001,11 @@ ZCRP_PUBLIC struct zcrp_entity *zcrp_connection_receiver(const struct zcrp_conne
  * TLS and TCP, and not after 3.5. For that the caller gives zcrp_connect a time limit of 0, and
  * submits at once: up to 10 KiB leave with the last bytes of the handshake, when the listener is
  * authenticated. They land once the caller is authenticated, too. If the listener refuses the
- * caller's key, or has no room, the messages fail as they do without first messages. If it forgets
- * a caller that has sent some and waits for room, because it was started anew, or heard nothing for
- * 3 s and gave the place to another one, the connection ends with ZCRP_ERROR_RESTARTED: nobody
- * knows whether they arrived, so the library does not send them to the listener once more.
- * Otherwise the library repeats what does not arrive. Without keys the first message takes 2.5
+ * caller's key, or has no room, the messages fail as they do without first messages. A caller that
+ * has sent first messages and waits for room gets ZCRP_ERROR_RESTARTED if the listener forgets it:
+ * the listener was restarted, or received nothing from the caller for 3 s and gave the place to
+ * another caller. The library does not send these messages again, because it cannot know whether
+ * they arrived. Otherwise it repeats what does not arrive. Without keys the first message takes 2.5
  * round trips in any case; first messages then save the time until the program has accepted and
  * posted. */
 ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_first(const struct zcrp_connection *connection,
@@ -1107,8 +1108,8 @@ enum zcrp_completion_kind {
     ZCRP_MESSAGE_ENDED = 1, /* `message` has ended with `code`, as zcrp_error says */
     ZCRP_PEER_CALLED = 2, /* zcrp_accept would not wait: one completion for each caller. Accept with
                              a limit of 0, because the caller may be gone by then */
-    ZCRP_CONNECTION_UP = 3, /* its peer was found: where zcrp_connection_status was BUSY when it was
-                               added, as it may be of one that was accepted just now */
+    ZCRP_CONNECTION_UP = 3,    /* its peer was found. Comes only if zcrp_connection_status was BUSY
+                                  when    the connection was added, as it may be just after zcrp_accept */
     ZCRP_CONNECTION_ENDED = 4, /* for the reason `code`, as zcrp_connection_status says; once */
     ZCRP_OFFER_CAME = 5,       /* the peer has said the size of a message, or of several, which
                                   zcrp_expect with a limit of 0 tells; it may have told before */
@@ -1132,9 +1133,9 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_open(struct zcrp_queue **queue);
 /* Adds an entity, which may be one half of a connection; a connection, with both of its halves; or
  * a listener. Each is in one queue at most. `context` is the caller's, and comes back with each
  * completion. From then on the queue tells what happens. It also tells at once what was there
- * before: callers in the backlog; that the connection has ended; messages that wait to be
- * collected, where zcrp_descriptor was called; first messages (zcrp_connection_first) that have
- * ended, also where it was not. ZCRP_CONNECTION_UP and _ENDED are told only of what was added as a
+ * before: callers in the backlog; that the connection has ended; first messages
+ * (zcrp_connection_first) that have ended; and, if zcrp_descriptor was called, other messages that
+ * wait to be collected. ZCRP_CONNECTION_UP and _ENDED are told only of what was added as a
  * connection. 0, or ZCRP_ERROR_ARGUMENT (NULL; in a queue already), _FORKED. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_add(struct zcrp_queue *queue, struct zcrp_entity *entity,
                                              void *context);
