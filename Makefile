@@ -8,8 +8,8 @@
 #: make nccl       the net plugin for NCCL: build/libnccl-net-zcrp.so
 #: make demo       a file from one process to another, verified; messages beside TCP, also over a bad path
 #: make test       every suite, plain: no sanitizers, no fuzzers
-#: make check      the tests that find most faults, also under sanitizers, in about four minutes
-#: make check-all  everything that there is to test; as root; more than an hour
+#: make check      the tests that find most faults, also under sanitizers, in four to seven minutes
+#: make check-all  everything that there is to test; as root; about two hours
 #:
 #: make unit mock property golden corpus sim attack e2e aal5 memory nccl-net provider scripts python checks model proofs   one suite
 #: make asan ubsan tsan valgrind                    the suites under a sanitizer

@@ -414,10 +414,10 @@ enum zcrp_memory_refusal {
                                   switched it off, or lacks memory or descriptors: look at the
                                   peer's memory_refused */
     ZCRP_MEMORY_STRANGER = 2,  /* it is of another user, or in another namespace of processes */
-    ZCRP_MEMORY_FORBIDDEN = 3, /* the receiver may not read the sender's memory: ptrace(2), "Ptrace
-                                  access mode checking". Yama: /proc/sys/kernel/yama/ptrace_scope,
-                                  and prctl(2), PR_SET_PTRACER; or seccomp; or a sender that is not
-                                  dumpable */
+    ZCRP_MEMORY_FORBIDDEN = 3, /* the receiver may not read the sender's memory, and the sender has
+                                  no mapped_bytes: ptrace(2), "Ptrace access mode checking". Yama:
+                                  /proc/sys/kernel/yama/ptrace_scope, and prctl(2),
+                                  PR_SET_PTRACER; or seccomp; or a sender that is not dumpable */
     ZCRP_MEMORY_LIMITED = 4,   /* no memory, no descriptor, or RLIMIT_FSIZE is too low */
     ZCRP_MEMORY_FALSE = 5,     /* the peer handed in something else than it should */
 };
@@ -1044,8 +1044,8 @@ ZCRP_PUBLIC int zcrp_connection_local(const struct zcrp_connection *connection, 
  *
  * From one such message into another the library copies bytes without the kernel, about one and a
  * half times as fast as from one process's memory into another's. A peer that may not read this
- * process's memory (Yama; another PID namespace) can still have these messages, and the
- * others with one copy more.
+ * process's memory (Yama; a process that is not dumpable) can still have these messages, and the
+ * others with one copy more. A peer in another PID namespace cannot.
  *
  * It exposes memory. Until the connection is closed and its last message freed, a peer of this user
  * on this host can read all of this memory: messages of the other direction, bytes that are written
@@ -1108,8 +1108,8 @@ enum zcrp_completion_kind {
     ZCRP_MESSAGE_ENDED = 1, /* `message` has ended with `code`, as zcrp_error says */
     ZCRP_PEER_CALLED = 2, /* zcrp_accept would not wait: one completion for each caller. Accept with
                              a limit of 0, because the caller may be gone by then */
-    ZCRP_CONNECTION_UP = 3,    /* its peer was found. Comes only if zcrp_connection_status was BUSY
-                                  when    the connection was added, as it may be just after zcrp_accept */
+    ZCRP_CONNECTION_UP = 3, /* its peer was found. Comes only if zcrp_connection_status was BUSY at
+                               the time of the add, as it may be just after zcrp_accept */
     ZCRP_CONNECTION_ENDED = 4, /* for the reason `code`, as zcrp_connection_status says; once */
     ZCRP_OFFER_CAME = 5,       /* the peer has said the size of a message, or of several, which
                                   zcrp_expect with a limit of 0 tells; it may have told before */

@@ -203,7 +203,7 @@ model-all:
 symbolic:
 	@tests/symbolic/run
 
-# ---- make check: the tests that find most faults, in about five minutes on two cores
+# ---- make check: the tests that find most faults, in four to seven minutes on two cores
 
 # What sleeps runs beside compilers, and then beside what computes; so the programs that sleep most are built first.
 # A variant that does not build is one failure. A compiler that nobody here has seen may warn, and the tests go on;
