@@ -1,5 +1,6 @@
 /* zcrp-keys: makes keys for options.keys, and shows what a key file contains, without secrets. */
 #include "common/arguments.h"
+#include "common/character.h"
 #include "common/complain.h"
 #include "zcrp.h"
 
@@ -103,8 +104,8 @@ static int generate_raw(const char *path)
 
 /* ---- show ---- */
 
-/* Prints the SHA-256 of the SubjectPublicKeyInfo. */
-static int print_fingerprint(const char *path, const char *pem)
+/* Prints the SHA-256 of the SubjectPublicKeyInfo, behind `what`. */
+static int print_fingerprint(const char *path, const char *pem, const char *what)
 {
     const gnutls_datum_t text = {(unsigned char *)pem, (unsigned int)strlen(pem)};
     gnutls_x509_privkey_t key = NULL;
@@ -117,7 +118,7 @@ static int print_fingerprint(const char *path, const char *pem)
     if (code >= 0)
         code = gnutls_x509_privkey_get_key_id(key, GNUTLS_KEYID_USE_SHA256, hash, &room);
     if (code >= 0) {
-        printf("sha256:");
+        printf("%ssha256:", what);
         for (size_t i = 0; i < sizeof(hash); i++)
             printf("%02x", hash[i]);
         putchar('\n');
@@ -132,23 +133,34 @@ static bool is_pem(const char *text)
     return strstr(text, "-----BEGIN") != NULL;
 }
 
+/* The file may be somebody else's: what a terminal may not get becomes '?'. */
+static void print_identity(const char *text, size_t bytes)
+{
+    printf("a pre-shared key, identity ");
+    while (bytes > 0) {
+        size_t shown = character_shown(text, bytes), taken = shown > 0 ? shown : 1;
+
+        (void)fwrite(shown > 0 ? text : "?", 1, taken, stdout);
+        text += taken;
+        bytes -= taken;
+    }
+    putchar('\n');
+}
+
 static int show_text(const char *path, char *text, bool wants_all)
 {
     char *colon = strrchr(text, ':');
     struct zcrp_keys *keys;
 
-    if (is_pem(text)) {
-        if (wants_all)
-            printf("a key pair, ");
-        return print_fingerprint(path, text);
-    }
+    if (is_pem(text))
+        return print_fingerprint(path, text, wants_all ? "a key pair, " : "");
     if (!wants_all)
         return complain("%s is no key pair, and has no fingerprint", path);
     int code = zcrp_keys_read(&keys, path);
     if (code != ZCRP_OK)
         return complain("%s", zcrp_explain(code));
     zcrp_keys_free(keys);
-    printf("a pre-shared key, identity %.*s\n", (int)(colon != NULL ? colon - text : 0), text);
+    print_identity(text, colon != NULL ? (size_t)(colon - text) : 0);
     return 0;
 }
 

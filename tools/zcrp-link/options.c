@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static int read_queue(void *place, const char *text)
 
     c->queue = (double)strtoul(text, &end, 10);
     c->queue_unit = QUEUE_PACKETS;
-    if (end != text && strcmp(end, "p") == 0)
+    if (*text >= '0' && *text <= '9' && strcmp(end, "p") == 0)
         return 0;
     c->queue_unit = QUEUE_BYTES;
     if (quantity_parse(text, &bytes) == 0) {
@@ -56,8 +57,9 @@ static int read_seed(void *place, const char *text)
 {
     char *end;
 
+    errno = 0;
     *(uint64_t *)place = strtoull(text, &end, 10);
-    return *text >= '0' && *text <= '9' && *end == '\0' ? 0 : -1;
+    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 ? 0 : -1;
 }
 
 #define AT(field) offsetof(struct options, field)
@@ -93,7 +95,7 @@ static const struct argument_row rows[] = {
     ARGUMENT("mtu", 'm', NUMBER, AT(mtu), 576, 65535, "BYTES", "the largest IP packet (1500)"),
     ARGUMENT("seed", 's', OTHER, AT(seed), 0, 0, "N",
              "seed of all random choices, to repeat a run (a fresh one)", .read = read_seed,
-             .wanted = "a number from 0 on"),
+             .wanted = "a number from 0 to 2^64 - 1"),
 
     ARGUMENT_HEADING("The commands:"),
     ARGUMENT("wait", 'w', TIME, AT(wait), 0, 0, "TIME",

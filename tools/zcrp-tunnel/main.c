@@ -50,9 +50,15 @@ static int read_rule(void *place, const char *text)
     return ARGUMENT_COMPLAINED;
 }
 
-static int read_far(void *place, const char *text)
+/* Where a far end listens: port 0 is any free one. */
+static int read_serve(void *place, const char *text)
 {
     return spec_address(place, text, PORT_OF_SERVERS);
+}
+
+static int read_far(void *place, const char *text)
+{
+    return spec_peer(place, text, PORT_OF_SERVERS);
 }
 
 static const struct argument_row rows[] = {
@@ -69,7 +75,7 @@ static const struct argument_row rows[] = {
     ARGUMENT("keys", 'k', TEXT, AT(keys), 0, 0, "FILE",
              "the key of a standing far end, made by zcrp-keys; without it, ssh starts one"),
     PLACES("serve", 0, AT(serve), "ADDRESS[:PORT]",
-           "be a standing far end (UDP port 6637); '*' is any address", read_far),
+           "be a standing far end (UDP port 6637); '*' is any address", read_serve),
     ARGUMENT("allow", 0, OTHER, AT(allowed), 0, 0, "HOST:PORT",
              "with --serve: clients may go there; either may be *", .read = read_rule,
              .wanted = "HOST:PORT, where either may be *"),

@@ -505,7 +505,9 @@ static int take_host(const char *word)
     near.login = near.options->keys == NULL ? word : NULL;
     if (word[0] == '-' || host_of(word)[0] == '-' || host_of(word)[0] == '\0')
         return complain("that is no host: '%s'", word);
-    if (near.login == NULL && spec_address(&near.far, word, PORT_OF_SERVERS) != 0)
+    if (near.login == NULL && strchr(word, '@') != NULL)
+        return complain("a standing far end has no users: '%s'", word);
+    if (near.login == NULL && spec_peer(&near.far, word, PORT_OF_SERVERS) != 0)
         return complain("the far end: '%s' is not HOST[:PORT]", word);
     if (near.login != NULL || near.options->address != NULL)
         (void)snprintf(near.far.host, sizeof(near.far.host), "%s",

@@ -69,6 +69,13 @@ int spec_address(struct address *address, const char *text, uint16_t usual)
     return 0;
 }
 
+int spec_peer(struct address *peer, const char *text, uint16_t usual)
+{
+    int status = spec_address(peer, text, usual);
+
+    return status == 0 && peer->host[0] != '\0' && peer->port != 0 ? 0 : -1;
+}
+
 int spec_rule(struct address *rule, const char *text)
 {
     char parts[PARTS][HOST_ROOM];

@@ -33,6 +33,9 @@ int spec_forward(struct forward *forward, const char *text);
 int spec_address(struct address *address, const char *text, uint16_t usual);
 int spec_rule(struct address *rule, const char *text);
 
+/* The same of a peer to connect to, which has a host, and a port that is not 0. */
+int spec_peer(struct address *peer, const char *text, uint16_t usual);
+
 /* Does a rule allow this target? Names are compared as they are written, letters of both cases. */
 bool spec_allows(const struct rules *rules, const char *host, uint16_t port);
 

@@ -330,7 +330,11 @@ def command_line(place):
             ("for a far end that a remote shell", ["--keys", key, "--serve", "*", "--far-program", "x"]),
             ("--address is for the near end", ["--keys", key, "--serve", "*", "--address", "::1"]),
             ("--window: '255K' is not", ["host", "-L", "1:a:1", "--window", "255K"]),
-            ("--stdio needs --keys", ["--stdio", "host", "a:1"])):
+            ("--stdio needs --keys", ["--stdio", "host", "a:1"]),
+            ("'host:0' is not HOST[:PORT]", ["--keys", key, "host:0", "-L", "1:a:1"]),
+            ("'host:0' is not HOST[:PORT]", ["--keys", key, "--stdio", "host:0", "a:1"]),
+            ("'a:0' is not HOST:PORT", ["--keys", key, "--stdio", "host", "a:0"]),
+            ("has no users: 'me@host'", ["--keys", key, "me@host", "-L", "1:a:1"])):
         status, text = run(*arguments)
         place.check(f"{arguments}", status == 2 and said in text)
     pair = key + ".pair"

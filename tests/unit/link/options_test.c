@@ -112,6 +112,8 @@ static const struct {
     {"link --jitter x -- a -- b", "--jitter"},
     {"link --queue 5x -- a -- b", "--queue"},
     {"link --queue p -- a -- b", "--queue"},
+    {"link --queue -5p -- a -- b", "--queue: '-5p'"},
+    {"link --seed 18446744073709551616 -- a -- b", "--seed"},
     {"link --loss 101% -- a -- b", "--loss"},
     {"link --loss 0.6 --burst 1 -- a -- b", "rows of 1"},
     {"link --burst 0.5 -- a -- b", "--burst"},

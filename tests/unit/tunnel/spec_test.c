@@ -82,6 +82,24 @@ TEST(spec_address__table, .rows = ROWS(addresses))
 }
 
 static const struct {
+    const char *text;
+    uint16_t usual, port; /* 0: it is none */
+} peers[] = {
+    {"host", 7, 7},   {"host:80", 7, 80}, {"host:80", 0, 80}, {"[::1]:1", 0, 1},
+    {"host:0", 7, 0}, {"host:0", 0, 0},   {"80", 0, 0},       {"host", 0, 0},
+};
+
+TEST(spec_peer__table, .rows = ROWS(peers))
+{
+    struct address peer = {0};
+    int code = spec_peer(&peer, peers[_i].text, peers[_i].usual);
+
+    ck_assert_int_eq(code, peers[_i].port != 0 ? 0 : -1);
+    if (code == 0)
+        ck_assert_uint_eq(peer.port, peers[_i].port);
+}
+
+static const struct {
     const char *rule, *host;
     uint16_t port;
     bool allows;
