@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { WRONG_LINE = -2 }; /* the command line is wrong; other failures are -1 */
+
 #ifdef ZCRP_KEYS
 #include <gnutls/crypto.h>
 #include <gnutls/x509.h>
@@ -34,6 +36,15 @@ static int write_file(const char *path, const void *text, size_t bytes)
     return complain("cannot write %s: %s", path, strerror(errno));
 }
 
+/* A device keeps its mode, which others need. */
+static int complain_of_mode(const char *path, mode_t mode)
+{
+    if (!S_ISREG(mode))
+        return complain("%s is no regular file", path);
+    return complain("%s can be read by users other than its owner: chmod 600 it, or make a new key",
+                    path);
+}
+
 /* Its bytes, and a 0 behind them; or -1. */
 static ssize_t read_file(const char *path, char text[FILE_MOST])
 {
@@ -44,8 +55,7 @@ static ssize_t read_file(const char *path, char text[FILE_MOST])
         return complain("cannot read %s: %s", path, strerror(errno));
     if (!S_ISDIR(status.st_mode) && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         (void)close(fd);
-        return complain(
-            "%s can be read by users other than its owner: chmod 600 it, or make a new key", path);
+        return complain_of_mode(path, status.st_mode);
     }
     ssize_t bytes = read(fd, text, FILE_MOST - 1);
     (void)close(fd);
@@ -65,9 +75,11 @@ static int generate_shared(const char *identity, const char *path)
     const gnutls_datum_t bytes = {key, sizeof(key)};
 
     if (identity[0] == '\0' || strlen(identity) > ZCRP_KEYS_IDENTITY_MOST ||
-        strpbrk(identity, ":\r\n") != NULL)
-        return complain("an identity has 1 to %d bytes, and neither a colon nor a line break",
-                        ZCRP_KEYS_IDENTITY_MOST);
+        strpbrk(identity, ":\r\n") != NULL) {
+        (void)complain("an identity has 1 to %d bytes, and neither a colon nor a line break",
+                       ZCRP_KEYS_IDENTITY_MOST);
+        return WRONG_LINE;
+    }
     if (gnutls_rnd(GNUTLS_RND_KEY, key, sizeof(key)) != 0 ||
         gnutls_hex_encode(&bytes, digits, &room) != 0)
         return complain("cannot get random numbers");
@@ -201,7 +213,7 @@ static int run(int count, char **words)
         (void)complain("usage: zcrp-keys %s FILE", words[0]);
     else
         (void)complain("no such command: %s; --help lists them", words[0]);
-    return -2;
+    return WRONG_LINE;
 }
 #else
 static int run(int count, char **words)
@@ -231,5 +243,5 @@ int main(int argc, char **argv)
     if (count < 0)
         return arguments_status(-1);
     status = run(count, argv + next);
-    return status == 0 ? EXIT_SUCCESS : status == -2 ? 2 : EXIT_FAILURE;
+    return status == 0 ? EXIT_SUCCESS : status == WRONG_LINE ? 2 : EXIT_FAILURE;
 }

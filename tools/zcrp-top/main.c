@@ -136,21 +136,24 @@ static int run(struct options *options, struct screen *screen)
     return status < 0 ? -1 : 0;
 }
 
-/* A folder that is not there may come: the first program makes it. */
-static int check_folders(const struct folders *folders)
+/* How many of them cannot be looked into, each with a complaint. A folder that is not there may
+ * come: the first program makes it. */
+static size_t count_bad(const struct folders *folders)
 {
     char path[PATH_MAX];
-    int status = 0;
+    size_t count = 0;
 
     for (size_t i = 0; i < folders->count; i++) {
         int fd = board_folder(folders->where[i], false, path);
 
         if (fd >= 0)
             (void)close(fd);
-        else if (errno != ENOENT)
-            status = complain("%s cannot be looked into: %s", path, strerror(errno));
+        else if (errno != ENOENT) {
+            (void)complain("%s cannot be looked into: %s", path, strerror(errno));
+            count++;
+        }
     }
-    return status;
+    return count;
 }
 
 int main(int argc, char **argv)
@@ -169,12 +172,13 @@ int main(int argc, char **argv)
         return arguments_status(status);
     if (options.folders.count == 0)
         options.folders.where[options.folders.count++] = "1";
+    size_t bad = count_bad(&options.folders);
+    if (bad == options.folders.count)
+        return EXIT_FAILURE;
     bool is_live = !options.is_batch && !options.wants_json && isatty(STDOUT_FILENO);
     if (screen_open(&screen, is_live) < 0)
         return EXIT_FAILURE;
     status = run(&options, &screen);
     screen_close(&screen);
-    if (status == 0)
-        status = check_folders(&options.folders);
-    return status < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    return status < 0 || bad > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

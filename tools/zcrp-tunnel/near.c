@@ -352,7 +352,7 @@ static void on_lost(int code)
 {
     bool has_shell_ended = near.login != NULL && near.remote.out < 0;
     const char *why = has_shell_ended ? "the remote shell has ended"
-                      : code != 0     ? zcrp_strerror(code)
+                      : code != 0     ? stream_explain(code, near.is_up || near.login != NULL)
                                       : "the far end is none of zcrp-tunnel";
     bool was_up = near.is_up;
 

@@ -88,7 +88,7 @@ static void on_dead(struct stream *stream, enum stream_phase was, int code)
 {
     running = NULL;
     if (was != STREAM_IDLE && code != 0 && stream->is_up)
-        (void)complain("%s: %s", stream->name, zcrp_strerror(code));
+        (void)complain("%s: %s", stream->name, stream_explain(code, was != STREAM_ASKED));
     else if (was != STREAM_IDLE && code != 0)
         (void)complain("cannot connect to %s, UDP port %u: %s", far.host, (unsigned)far.port,
                        zcrp_strerror(code));

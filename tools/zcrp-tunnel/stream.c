@@ -84,6 +84,15 @@ void stream_note(const struct stream *stream, const char *what)
     (void)complain("%s: %s: %s", peer, stream->name, what);
 }
 
+const char *stream_explain(int code, bool has_answered)
+{
+    bool was_closed = code == ZCRP_ERROR_PEER_CLOSED || code == ZCRP_ERROR_CUT_OFF;
+
+    return was_closed && !has_answered
+               ? "it closed before it answered: does zcrp-tunnel --serve listen there?"
+               : zcrp_strerror(code);
+}
+
 void stream_tell_counts(void)
 {
     fprintf(stderr,

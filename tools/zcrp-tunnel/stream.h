@@ -137,6 +137,10 @@ int stream_take_back(struct stream *stream);
 void stream_drop(struct stream *stream);
 void stream_accuse(struct stream *stream);
 
+/* Why a connection to a far end has ended, for people. One that closed before its first answer may
+ * be another program's that has the same key. */
+const char *stream_explain(int code, bool has_answered);
+
 /* With --verbose: complains of what has become of it. */
 void stream_note(const struct stream *stream, const char *what);
 

@@ -45,10 +45,15 @@ chmod 644 "$place/psk"
 mkdir "$place/folder"
 complains 1 "cannot read $place/folder: Is a directory" show "$place/folder"
 complains 1 "$place/psk can be read by users other than its owner: chmod 600 it" show "$place/psk"
+complains 1 "/dev/null is no regular file" show /dev/null
+check "a key that comes by a pipe" sh -c "'$program' generate raw '$place/piped' && cat '$place/piped' | '$program' show /dev/stdin"
 
 complains 2 "a command is missing; --help lists them"
 complains 2 "usage: zcrp-keys show FILE" show
 complains 2 "usage: zcrp-keys generate psk IDENTITY FILE, or generate raw FILE" generate psk x
+complains 2 "an identity has 1 to 128 bytes, and neither a colon nor a line break" generate psk a:b "$place/bad"
+complains 2 "an identity has 1 to" generate psk '' "$place/bad"
+check "makes no file of a wrong identity" test ! -e "$place/bad"
 complains 2 "'--help' is behind the first word" generate psk x --help
 check "writes no file of an option's name" test ! -e --help
 whole=$(cd "$(dirname "$program")" && pwd)/zcrp-keys

@@ -56,8 +56,11 @@ shows "and where it looked" "^No program offers statistics in $boards\.$"
 check "a folder that is not there" "$top" --batch --count 1 "$place/none"
 shows "may come" "^No program offers statistics in $place/none\.$"
 touch "$place/file"
-check "a folder that is none" sh -c "'$top' --batch --count 1 '$place/file'; test \$? = 1"
-shows "has its reason" "^$place/file cannot be looked into: Not a directory\.$"
+complains 1 "$place/file cannot be looked into: Not a directory" --batch --count 1 "$place/file"
+check "that is all of it" test "$("$top" --batch --count 1 "$place/file" 2>&1 | wc -l)" -eq 1
+check "a folder beside it" sh -c "'$top' --batch --count 1 '$boards' '$place/file'; test \$? = 1"
+shows "has its table" "^No program offers statistics in $boards\.$"
+shows "beside the reason" "^$place/file cannot be looked into: Not a directory\.$"
 complains 1 "$place/file cannot be looked into: Not a directory" --json --count 1 "$boards" "$place/file"
 complains 2 "'-n' is behind the first word" "$boards" -n 1
 check "nothing, in JSON" "$top" --json --count 1 "$boards"

@@ -308,6 +308,30 @@ def strangers(place):
                     status == 3 and f"cannot listen on localhost, TCP port {port}: " in said)
 
 
+def other_program(place):
+    """zcrp-cp has the same key at the other end: both programs ask whether theirs listens there."""
+    cp, key = program("zcrp-cp"), place.key("key")
+    if not os.access(cp, os.X_OK):
+        return
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with subprocess.Popen([cp, "--serve", place.folder, "--keys", key, "--address", "127.0.0.1", "--port", str(port)],
+                          stdout=subprocess.PIPE, text=True) as server:
+        place.check("zcrp-cp serves", "serves" in server.stdout.readline())
+        for arguments, wanted in ((["-L", "0:127.0.0.1:1"], 3), (["127.0.0.1:1"], 1)):
+            stdio = ["--stdio"] if wanted == 1 else []
+            status, said = run("--keys", key, *stdio, f"127.0.0.1:{port}", *arguments)
+            place.check(f"a near end of it: {status}, {said}",
+                        status == wanted and "it closed before it answered: does zcrp-tunnel --serve listen" in said)
+        server.terminate()
+    with Far(place, None) as far:
+        done = subprocess.run([cp, "--keys", key, "--port", str(far.port), key, "127.0.0.1::"], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        place.check(f"zcrp-cp at a far end: {done.returncode}, {done.stdout}", done.returncode == 3 and
+                    "it closed before it answered: does zcrp-cp --serve listen there?" in done.stdout)
+
+
 def command_line(place):
     """Mistakes, and what is said of them."""
     key = place.key("open")
@@ -848,6 +872,6 @@ def few_descriptors(place):
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, all_addresses, by_address, frugal, speaks_first, many, slow_reader, slow_target, reset,
-        reset_behind_data, reset_while_nobody_reads, refused, strangers, command_line, paused, killed_far, killed_near, hung_up, reverse,
+        reset_behind_data, reset_while_nobody_reads, refused, strangers, other_program, command_line, paused, killed_far, killed_near, hung_up, reverse,
         restarted_near, socks, socks_burst, by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio, stdio_counts,
         stdio_shared, stdio_socket, stdio_unread, few_descriptors])

@@ -35,6 +35,7 @@ struct near {
     struct crew crew;
     struct progress progress;
     bool was_refused; /* the far end has said that it cannot */
+    bool was_closed;  /* it has closed before it said anything */
 };
 
 /* Static: the handler knows it. */
@@ -158,9 +159,18 @@ static int reach(struct near *near, const char *host, uint16_t port,
         line_end_waits(&line, LINE_INTERRUPTED);
     code = session_open(&line, &wishes, open_ns);
     near->was_refused = code == LINE_REFUSED;
+    near->was_closed = code == ZCRP_ERROR_PEER_CLOSED || code == ZCRP_ERROR_CUT_OFF;
     if (code != 0)
         line_fini(&line);
     return code;
+}
+
+/* What serves at that port may be another program that has the same key. */
+static const char *explain(const struct near *near, int code)
+{
+    return near->was_closed && near->far.kind == LOCATION_SERVER
+               ? "it closed before it answered: does zcrp-cp --serve listen there?"
+               : zcrp_explain(code);
 }
 
 /* `host` has the far end, unless the user has named another address. Frees the keys, which may be
@@ -174,7 +184,8 @@ static int reach_with_keys(struct near *near, const char *host, uint16_t port,
 
     if (keys != NULL && code < 0 && !atomic_load(&was_interrupted))
         (void)complain("%s: cannot connect to UDP port %u%s%s: %s", near->far.login, (unsigned)port,
-                       other != NULL ? " of " : "", other != NULL ? other : "", zcrp_explain(code));
+                       other != NULL ? " of " : "", other != NULL ? other : "",
+                       explain(near, code));
     zcrp_keys_free(keys);
     return code == 0 ? 0 : -1;
 }

@@ -117,8 +117,9 @@ static const char *prepare_target(struct session *session, const struct session_
         return "nothing is written here: the server is read-only";
     if (session->paths > 1)
         return "a second target";
-    if (place_resolve(rules->directory, word, path) == NULL)
-        return strerror(errno);
+    const char *why = place_resolve(rules->directory, word, path);
+    if (why != NULL)
+        return why;
     return place_open(&session->place, rules->directory, path,
                       (flags & OPEN_NAME) != 0       ? PLACE_NAME
                       : (flags & OPEN_CONTENTS) != 0 ? PLACE_CONTENTS
@@ -130,9 +131,11 @@ static const char *prepare_source(struct session *session, const struct session_
                                   const char *word)
 {
     char path[PLACE_ROOM];
+    const char *why = place_resolve(rules->directory, word, path);
 
-    if (place_resolve(rules->directory, word, path) == NULL ||
-        walk_add(&session->walk, rules->directory, path) != 0)
+    if (why != NULL)
+        return why;
+    if (walk_add(&session->walk, rules->directory, path) != 0)
         return strerror(errno);
     return rules->directory >= 0 && (session->walk.root_count > SESSION_NAMES_MOST ||
                                      session->walk.folder_count > SESSION_FOLDERS_MOST)

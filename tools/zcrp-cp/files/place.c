@@ -143,12 +143,6 @@ int beneath_status(int directory, const char *path, struct stat *status)
 
 /* ---- words ---- */
 
-static const char *fail(int code)
-{
-    errno = code;
-    return NULL;
-}
-
 static bool ends_with(const char *text, const char *end)
 {
     size_t length = strlen(text), least = strlen(end);
@@ -156,7 +150,7 @@ static bool ends_with(const char *text, const char *end)
     return length >= least && strcmp(text + length - least, end) == 0;
 }
 
-/* Below a server's directory: "/a//./b/" is "a/b/". */
+/* Below a server's directory: "/a//./b/" is "a/b/". As place_resolve. */
 static const char *resolve_below(const char *word, char out[PLACE_ROOM])
 {
     const char *end = ends_with(word, "/") ? "/" : ends_with(word, "/.") ? "/." : "";
@@ -167,9 +161,9 @@ static const char *resolve_below(const char *word, char out[PLACE_ROOM])
     for (size_t count; *word != '\0'; word += count) {
         count = strcspn(word, "/");
         if (count == 2 && memcmp(word, "..", 2) == 0)
-            return fail(EACCES);
+            return "a server refuses '..' in a path";
         if (count > NAME_MOST || length + 1 + count > PATH_MOST)
-            return fail(ENAMETOOLONG);
+            return strerror(ENAMETOOLONG);
         if (count > 1 || (count == 1 && word[0] != '.')) {
             if (length > 0)
                 out[length++] = '/';
@@ -179,7 +173,7 @@ static const char *resolve_below(const char *word, char out[PLACE_ROOM])
         count += word[count] == '/';
     }
     (void)strcpy(out + length, length > 0 ? end : ".");
-    return out;
+    return NULL;
 }
 
 /* The home directory of a user, or for "" this process's own. False if there is none. */
@@ -211,7 +205,7 @@ static const char *resolve_anywhere(const char *word, char out[PLACE_ROOM])
         (void)snprintf(user, sizeof(user), "%.*s", (int)first - 1, word + 1);
     bool is_other = user[0] != '\0' && find_home(user, home);
     if (!is_other && word[0] != '/' && !find_home("", home))
-        return fail(ENOENT);
+        return strerror(ENOENT);
     if (is_other || (word[0] == '~' && first == 1))
         rest = word + first;
     rest += strspn(rest, "/");
@@ -219,7 +213,7 @@ static const char *resolve_anywhere(const char *word, char out[PLACE_ROOM])
     int length = snprintf(out, PLACE_ROOM, "%s/%s", home, is_home ? "." : rest);
     if (is_other && rest[0] == '\0')
         (void)snprintf(out, PLACE_ROOM, "%s", home);
-    return length <= PATH_MOST ? out : fail(ENAMETOOLONG);
+    return length <= PATH_MOST ? NULL : strerror(ENAMETOOLONG);
 }
 
 const char *place_resolve(int directory, const char *word, char out[PLACE_ROOM])

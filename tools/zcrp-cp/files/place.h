@@ -17,7 +17,7 @@ enum { PLACE_ROOM = PATH_MOST + 3 }; /* of a path, and "/." behind it */
 
 /* Writes the path that a word means at a far end: below `directory`, a server's, or anywhere if
  * that is -1. "/." is behind it if what is in that directory is meant, as by "~", "" and "a/.", and
- * "/" if the word ends so. NULL with errno. */
+ * "/" if the word ends so. NULL, or why there is no such path. */
 const char *place_resolve(int directory, const char *word, char out[PLACE_ROOM]);
 
 /* What may be there where files go, and what is made. */
