@@ -414,10 +414,10 @@ enum zcrp_memory_refusal {
                                   switched it off, or lacks memory or descriptors: look at the
                                   peer's memory_refused */
     ZCRP_MEMORY_STRANGER = 2,  /* it is of another user, or in another namespace of processes */
-    ZCRP_MEMORY_FORBIDDEN = 3, /* the receiver may not read the sender's memory, and the sender has
-                                  no mapped_bytes: ptrace(2), "Ptrace access mode checking". Yama:
-                                  /proc/sys/kernel/yama/ptrace_scope, and prctl(2),
-                                  PR_SET_PTRACER; or seccomp; or a sender that is not dumpable */
+    ZCRP_MEMORY_FORBIDDEN = 3, /* seccomp forbids the receiver to read memory; or it may not read
+                                  the sender's, which has no mapped_bytes: ptrace(2), "Ptrace
+                                  access mode checking". Yama: /proc/sys/kernel/yama/ptrace_scope,
+                                  and prctl(2), PR_SET_PTRACER; or a sender that is not dumpable */
     ZCRP_MEMORY_LIMITED = 4,   /* no memory, no descriptor, or RLIMIT_FSIZE is too low */
     ZCRP_MEMORY_FALSE = 5,     /* the peer handed in something else than it should */
 };
