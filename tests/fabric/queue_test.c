@@ -363,7 +363,7 @@ static void *await_error(void *cq)
 {
     struct fi_cq_tagged_entry e;
 
-    ck_assert_int_eq(fi_cq_sread(cq, &e, 1, NULL, 5000), -FI_EAVAIL);
+    ck_assert_int_eq(fi_cq_sread(cq, &e, 1, NULL, 30000), -FI_EAVAIL);
     return NULL;
 }
 
@@ -386,7 +386,7 @@ TEST(sread__beside_a_trywait)
         OK(fi_cancel(&n.ep->fid, in));
         ck_assert_int_eq(fi_trywait(n.fabric, fids, 1), -FI_EAGAIN);
         OK(pthread_join(thread, NULL));
-        ck_assert_int_lt(now_ms() - began, 2000);
+        ck_assert_int_lt(now_ms() - began, 20000);
         (void)take_error(n.received, in, FI_ECANCELED);
     }
     node_close(&n);

@@ -40,7 +40,7 @@ void ranks_sync(struct rank *r);
 /* Closes the node of rank 0. Every child must have ended well, but those that were killed. */
 void ranks_finish(struct rank *r);
 
-/* Kills a child. */
+/* Kills a child. Until this process ends, nobody else gets the port at which it listened. */
 void ranks_kill(struct rank *r, int number);
 
 #endif
