@@ -80,7 +80,7 @@ TEST(queue_take__idle)
     for (int i = 0; i < TAKES; i++)
         assert_int_equal(zcrp_queue_take(q, &c, 1, 0), 0);
     counts = false;
-    assert_in_range(calls, 1, TAKES + 4 * PEERS); /* some say that they are there */
+    assert_in_range(calls, 1, TAKES * 3 / 2); /* some say meanwhile that they are there */
     for (int i = 0; i < PEERS; i++) {
         (void)zcrp_connection_close(there[i]);
         (void)zcrp_connection_close(here[i]);

@@ -2,9 +2,12 @@
 #ifndef ZCRP_TESTS_SUPPORT_ASLEEP_H
 #define ZCRP_TESTS_SUPPORT_ASLEEP_H
 
+#include <dirent.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Does the system say that the thread sleeps? */
@@ -19,6 +22,23 @@ static inline bool asleep_is(pid_t thread)
     bool is_known = fscanf(file, "%*d (%*[^)]) %c", &state) == 1;
     (void)fclose(file);
     return is_known && state == 'S';
+}
+
+/* Do all threads of this process sleep, but the one that asks? One that has been woken does not,
+ * even if it waits for a processor. */
+static inline bool asleep_are_others(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int self = (int)syscall(SYS_gettid);
+    bool are_so = tasks != NULL;
+
+    for (struct dirent *d; are_so && (d = readdir(tasks)) != NULL;) {
+        int thread = atoi(d->d_name);
+        are_so = thread == 0 || thread == self || asleep_is(thread);
+    }
+    if (tasks != NULL)
+        (void)closedir(tasks);
+    return are_so;
 }
 
 /* Returns once the thread has said its number (0 until then) and sleeps behind that. It is seen
