@@ -16,6 +16,7 @@
 static const int64_t second_ns = 1000000000;
 
 static int ends, end_fd, ends_of_loop; /* before the slow names had an answer */
+static int wanted;                     /* ends: for these the loop goes on for up to 20 s */
 static int64_t tick_ns;
 static atomic_bool is_slow = true; /* the lookup of "slow" */
 
@@ -61,7 +62,7 @@ static void on_completion(const struct zcrp_completion *completion)
 static void on_tick(int64_t now_ns)
 {
     tick_ns = tick_ns == 0 ? now_ns : tick_ns;
-    if (now_ns - tick_ns > second_ns)
+    if (now_ns - tick_ns > (ends < wanted ? 20 : 1) * second_ns)
         loop_stop(0);
 }
 
@@ -119,6 +120,7 @@ TEST(dial_start__an_address)
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, size), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+    wanted = 1;
     dial_start(&dial, SOCK_STREAM, "127.0.0.1", ntohs(at.sin_port), "", on_end, NULL);
     ck_assert_ptr_nonnull(dial);
     (void)loop_run();
@@ -136,6 +138,7 @@ TEST(dial_start__slow_names_of_one_asker)
 
     if (!begin())
         return;
+    wanted = 1;
     for (int i = 0; i < ROWS(slow); i++)
         dial_start(&slow[i], SOCK_STREAM, "slow", 1, "192.0.2.1", on_end, NULL);
     dial_start(&other, SOCK_STREAM, "localhost", 1, "192.0.2.2", on_end, NULL);

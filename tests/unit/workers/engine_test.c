@@ -112,7 +112,7 @@ static void send_one(struct rig *rig)
 
 static bool becomes(_Atomic int *count, int value)
 {
-    for (int i = 0; i < 2000 && atomic_load(count) != value; i++)
+    for (int i = 0; i < 20000 && atomic_load(count) != value; i++)
         usleep(1000);
     return atomic_load(count) == value;
 }
@@ -120,7 +120,7 @@ static bool becomes(_Atomic int *count, int value)
 /* For a count that may have gone on by the time that this thread looks. */
 static bool reaches(_Atomic int *count, int value)
 {
-    for (int i = 0; i < 2000 && atomic_load(count) < value; i++)
+    for (int i = 0; i < 20000 && atomic_load(count) < value; i++)
         usleep(1000);
     return atomic_load(count) >= value;
 }
@@ -147,7 +147,7 @@ static int threads_of_library(void)
 /* A thread names itself, and one that was joined may be listed for a moment more. */
 static bool threads_become(int count)
 {
-    for (int i = 0; i < 1000 && threads_of_library() != count; i++)
+    for (int i = 0; i < 20000 && threads_of_library() != count; i++)
         usleep(1000);
     return threads_of_library() == count;
 }
@@ -344,7 +344,7 @@ TEST(engine_arm__naps)
     send_one(&rig);
     ck_assert(reaches(&rig.arrivals, 1));
     send_one(&rig); /* does not end the nap */
-    ck_assert(becomes(&rig.arrivals, 2));
+    ck_assert(reaches(&rig.arrivals, 2));
     ck_assert_int_ge(clock_now() - begun, 30 * MILLISECOND);
     leave(&rig);
 }
@@ -372,7 +372,7 @@ TEST(engine_due__the_last_counts)
     engine_due(&rig.member, now + 10 * MILLISECOND, 2);
     engine_due(&rig.member, now + 40 * MILLISECOND, 3);
     bool is_told = clock_now() < now + 10 * MILLISECOND;
-    ck_assert(becomes(&rig.expiries, 1));
+    ck_assert(reaches(&rig.expiries, 1));
     ck_assert_int_ge(clock_now() - now, is_told ? 40 * MILLISECOND : 10 * MILLISECOND);
     now = clock_now();
     engine_due(&rig.member, now + 10 * MILLISECOND, 4);
@@ -383,7 +383,7 @@ TEST(engine_due__the_last_counts)
     leave(&rig);
 }
 
-/* A wish that comes late does nothing. None moves another member's deadline. */
+/* A wish that comes late does nothing. None moves another member's deadline. As above. */
 TEST(engine_due__out_of_order)
 {
     struct rig rig[2];
@@ -392,11 +392,13 @@ TEST(engine_due__out_of_order)
     engine_due(&rig[0].member, clock_now() + 10 * MILLISECOND, 2);
     engine_due(&rig[0].member, NEVER, 1);
     ck_assert(becomes(&rig[0].expiries, 1));
-    engine_due(&rig[0].member, clock_now() + 10 * MILLISECOND, 3);
-    engine_due(&rig[1].member, clock_now() + 20 * MILLISECOND, 1);
+    instant now = clock_now();
+    engine_due(&rig[0].member, now + 10 * MILLISECOND, 3);
+    engine_due(&rig[1].member, now + 20 * MILLISECOND, 1);
     engine_due(&rig[0].member, NEVER, 4);
+    bool is_told = clock_now() < now + 10 * MILLISECOND;
     ck_assert(becomes(&rig[1].expiries, 1));
-    ck_assert_int_eq(atomic_load(&rig[0].expiries), 1);
+    ck_assert_int_le(atomic_load(&rig[0].expiries), is_told ? 1 : 2);
     for (int i = 0; i < 2; i++)
         leave(&rig[i]);
 }

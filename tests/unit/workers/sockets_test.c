@@ -145,15 +145,19 @@ TEST(sockets_arm__after_leave_be)
     ck_assert_int_eq(client[0].turns, 2);
 }
 
-/* A nap ends by the time, whatever arrives. */
+/* A nap ends by the time, whatever arrives. A busy machine may keep this thread waiting longer. */
 TEST(sockets_due__of_a_nap)
 {
-    client[0].next = clock_now() + 20 * MILLISECOND;
+    instant until = clock_now() + 20 * MILLISECOND;
+    client[0].next = until;
     wake_signal(&client[0].socket);
     ck_assert(sockets_look(&set, 0));
-    ck_assert_int_eq(sockets_due(&set), client[0].next);
+    ck_assert_int_eq(sockets_due(&set), until);
     wake_signal(&client[0].socket);
-    ck_assert(!sockets_look(&set, 0));
+    if (sockets_look(&set, 0)) {
+        ck_assert_int_ge(clock_now(), until);
+        return;
+    }
     client[0].next = SOCKETS_ARM;
     ck_assert(sockets_look(&set, NEVER));
     ck_assert_int_eq(client[0].turns, 2);
@@ -448,9 +452,12 @@ TEST(sockets_look__nap_ends_beside_a_glance)
     wake_signal(&client[0].socket);
     ck_assert(sockets_look(&set, 0));
     client[0].has_memory = true;
-    client[0].next = clock_now() + 50 * MILLISECOND;
+    instant until = clock_now() + 50 * MILLISECOND;
+    client[0].next = until;
     ck_assert(sockets_arrive(&client[0].member));
     look_often();
+    if (clock_now() >= until)
+        return; /* this thread got no processor meanwhile */
     ck_assert_int_eq(client[0].turns, 2);
     client[0].next = SOCKETS_ARM;
     client[0].glances = 0;
