@@ -89,7 +89,7 @@ TEST(row01__nothing_is_read_after_the_end, .rows = 2)
     hostile_open(&h, &stage, STAGE_LEFT, peer);
     ck_assert_int_eq(victim_open(&sender, true, own, peer, NULL), 0);
     ck_assert_int_eq(victim_submit(&sender, 0, LENT_BYTES, SEED), 0);
-    ck_assert(hostile_be_receiver(&h, &run, 3000));
+    ck_assert(hostile_be_receiver(&h, &run, 20000));
     note(&peeked, h.heard.seq);
     ck_assert_int_eq(setsockopt(h.fd, SOL_SOCKET, SO_PEEK_OFF, &zero, sizeof(zero)), 0);
     victim_begin_wait(&sender, 0, 10000 * VICTIM_MS);
@@ -150,7 +150,7 @@ TEST(row09__junk_of_strangers_does_not_stay)
     raw_flush(&raw);
     ck_assert_int_eq(victim_open(&sender, true, attack_sender(), attack_receiver(), NULL), 0);
     ck_assert_int_eq(victim_submit(&sender, 0, SHORT, 1), 0);
-    ck_assert_int_eq(victim_wait(&receiver, 0, 5000 * VICTIM_MS), ZCRP_OK);
+    ck_assert_int_eq(victim_wait(&receiver, 0, 20000 * VICTIM_MS), ZCRP_OK);
     ck_assert(victim_holds(&receiver, 0, 1));
     assert_clean(&receiver, "1,600 datagrams before the sender came");
 }
@@ -190,7 +190,7 @@ static void pair(struct victim *receiver, struct hostile *h)
     hostile_open(h, &stage, STAGE_LEFT, attack_sender());
     ck_assert_int_eq(victim_open(receiver, false, attack_receiver(), attack_sender(), NULL), 0);
     ck_assert_int_eq(victim_submit(receiver, 0, BUFFER, 0), 0);
-    ck_assert(hostile_be_sender(h, attack_receiver(), 77, 2000));
+    ck_assert(hostile_be_sender(h, attack_receiver(), 77, 20000));
 }
 
 TEST(row09__junk_of_the_peer_does_not_stay)
@@ -208,7 +208,7 @@ TEST(row09__junk_of_the_peer_does_not_stay)
     }
     pattern_fill(data, SHORT, SEED);
     hostile_send(&h, 0, 0, data, SHORT);
-    ck_assert_int_eq(victim_wait(&receiver, 0, 2000 * VICTIM_MS), ZCRP_OK);
+    ck_assert_int_eq(victim_wait(&receiver, 0, 20000 * VICTIM_MS), ZCRP_OK);
     ck_assert(victim_holds(&receiver, 0, SEED));
     assert_clean(&receiver, "500 datagrams of the peer's that are not accepted");
 }

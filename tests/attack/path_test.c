@@ -126,7 +126,7 @@ TEST(row08__icmp_makes_no_unit_small, .rows = 2)
     static struct raw raw;
     struct stage stage;
     struct victim sender, receiver, later;
-    struct victim_flow sent, after;
+    struct victim_flow sent, after = {.messages = 0};
     struct zcrp_stats before, stats, fresh;
 
     if (!attack_open_stage(&stage, _i == 1))
@@ -139,9 +139,11 @@ TEST(row08__icmp_makes_no_unit_small, .rows = 2)
     complain_of_everything(&raw);
     victim_end_stream(&sender, &sent);
     victim_stats(&sender, &before);
-    victim_begin_stream(&sender, MESSAGE, 2 * VICTIM_MS);
-    usleep(1500000);
-    victim_end_stream(&sender, &after);
+    for (int i = 0; i < 3 && after.messages <= 10; i++) { /* few: it got no processor */
+        victim_begin_stream(&sender, MESSAGE, 2 * VICTIM_MS);
+        usleep(1500000);
+        victim_end_stream(&sender, &after);
+    }
     victim_stats(&sender, &stats);
     victim_start(&later, &stage, STAGE_LEFT);
     ck_assert_int_eq(victim_open(&later, true, (struct raw_end){attack_sender().address, 4003},
@@ -181,7 +183,7 @@ TEST(row08__icmp_ends_no_question, .rows = 2)
     ck_assert_int_eq(victim_open(&receiver, false, attack_receiver(), attack_sender(), NULL), 0);
     ck_assert_int_eq(victim_submit(&receiver, 0, MESSAGE, 1), 0);
     double start = attack_seconds();
-    int code = victim_wait(&sender, 0, 5000 * VICTIM_MS);
+    int code = victim_wait(&sender, 0, 20000 * VICTIM_MS);
     attack_figure(8, "%s: %lu complaints before the receiver comes: \"%s\" after %.0f ms",
                   attack_family(), raw.sent, zcrp_strerror(code), (attack_seconds() - start) * 1e3);
     ck_assert_int_eq(code, ZCRP_OK);
