@@ -86,31 +86,42 @@ static bool loses_nothing(void)
     return !loopback_is_lossy();
 }
 
+/* Naps for a moment; false if that took so long that the lease is not kept any more. */
+static bool nap_briefly(void)
+{
+    int64_t began = clock_now_ns();
+
+    usleep(70);
+    return clock_now_ns() - began < ENDS_MILLISECOND;
+}
+
 /* Who asks eagerly, and then goes on with something else to do between, still receives by itself:
  * nobody else does while the lease is kept for it. Where cells are lost, messages wait for timers.
- */
+ * What is asked beside others that have the processor does not count. */
 TEST(probe__now_and_then, .needs = loses_nothing)
 {
     const struct zcrp_options options = {.flags = ZCRP_NO_MEMORY};
     struct house h = house_open("127.0.0.1", &options);
     struct both b = house_meet(&h, &options);
     struct zcrp_msg *in = ends_empty(MESSAGE), *out = ends_filled(MESSAGE, 1);
-    int asked[ROUNDS];
+    int asked[ROUNDS], count = 0;
 
     for (int i = 0; i < ROUNDS; i++) {
         ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(b.here), in, MESSAGE), ZCRP_OK);
         for (int k = 0; k < 50; k++)
             (void)zcrp_probe(in);
-        usleep(70);
+        bool is_calm = nap_briefly();
         ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, MESSAGE), ZCRP_OK);
-        for (asked[i] = 1; !zcrp_probe(in); asked[i]++) {
-            ck_assert_int_lt(asked[i], 100000);
-            usleep(70);
+        for (asked[count] = 1; !zcrp_probe(in); asked[count]++) {
+            ck_assert_int_lt(asked[count], 100000);
+            is_calm &= nap_briefly();
         }
+        count += is_calm;
         ck_assert_int_eq(ends_wait(out), ZCRP_OK);
     }
-    qsort(asked, ROUNDS, sizeof(*asked), by_count);
-    ck_assert_int_le(asked[ROUNDS / 2], 6);
+    qsort(asked, (size_t)count, sizeof(*asked), by_count);
+    if (count >= ROUNDS / 4)
+        ck_assert_int_le(asked[count / 2], 6);
     house_part(&b);
     (void)zcrp_listener_close(h.listener);
     zcrp_free_msg(in);

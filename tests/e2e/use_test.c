@@ -126,25 +126,27 @@ static void *speak_another_version(void *socket)
 TEST(connect__says_why_not, .rows = 3, .needs = loopback_is_udp)
 {
     static const int codes[] = {ZCRP_ERROR_REFUSED, ZCRP_ERROR_UNREACHABLE, ZCRP_ERROR_VERSION};
+    const int64_t limit = 3 * ENDS_SECOND; /* within it the other thread gets a processor */
     struct zcrp_msg *m = ends_filled(10, 0);
     struct zcrp_entity *e;
     pthread_t other;
     char port[8];
-    int there = zcrp_udp_listen("127.0.0.1", "0");
+    static const char host[] = "127.66.0.4"; /* of no other test, which might get the port */
+    int there = zcrp_udp_listen(host, "0");
 
     snprintf(port, sizeof(port), "%d", zcrp_udp_port(there));
     if (_i == 0)
         close(there);
     if (_i == 2)
         ck_assert_int_eq(pthread_create(&other, NULL, speak_another_version, &there), 0);
-    int fd = zcrp_udp_connect("127.0.0.1", port);
+    int fd = zcrp_udp_connect(host, port);
     int64_t begun = clock_now_ns();
-    ck_assert_int_eq(send_to(fd, m, 300 * ENDS_MILLISECOND, &e), 0);
+    ck_assert_int_eq(send_to(fd, m, limit, &e), 0);
     ck_assert_int_eq(ends_wait(m), codes[_i]);
     int64_t taken = clock_now_ns() - begun;
-    printf("%s: after %.1f ms of 300\n", zcrp_strerror(codes[_i]), (double)taken / 1e6);
-    ck_assert_int_ge(taken, 300 * ENDS_MILLISECOND);
-    ck_assert_int_lt(taken, 5 * ENDS_SECOND);
+    printf("%s: after %.1f ms of 3000\n", zcrp_strerror(codes[_i]), (double)taken / 1e6);
+    ck_assert_int_ge(taken, limit);
+    ck_assert_int_lt(taken, 10 * ENDS_SECOND);
     ck_assert_int_eq(zcrp_submit(e, m, 10), 0); /* it goes on trying */
     ck_assert_int_eq(zcrp_cancel(m), 0);
     ck_assert_int_eq(zcrp_close(e), ZCRP_OK);

@@ -193,11 +193,11 @@ TEST(admission__the_listener_closes)
 /* A program that computes for longer than the silence limit before it accepts. */
 TEST(admission__accepts_late)
 {
-    const struct zcrp_options options = {.silence_ns = ENDS_SECOND, .accept_ns = INT64_MAX};
+    const struct zcrp_options options = {.silence_ns = 3 * ENDS_SECOND, .accept_ns = INT64_MAX};
     struct house h = house_open("127.0.0.1", &options);
     struct both b = {.there = connect_to(&h)};
 
-    usleep(2500000);
+    usleep(7000000);
     b.here = accept_one(&h);
     house_pass(b.there, b.here, MESSAGE, 1);
     house_part(&b);

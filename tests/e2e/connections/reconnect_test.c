@@ -25,7 +25,8 @@ enum {
     BYTES = 1000,
     ASKED_MOST = 4,
     PAUSE_MOST_MS = 200,
-    ONE_MOST_S = 10
+    ONE_MOST_S = 10,
+    PATIENCE_S = 20 /* under a sanitizer on a busy machine each end may need more than 5 s */
 };
 
 /* What came of one kind of call: how often each code, and how long it took at most. */
@@ -206,7 +207,8 @@ static void reconnect(uint64_t seed, struct zcrp_keys *keys, bool is_one)
 {
     int callers = is_one ? 1 : (int)number_of("ZCRP_RECONNECT_CALLERS", 16);
     double seconds = number_of("ZCRP_RECONNECT_SECONDS", 1);
-    const struct zcrp_options options = {.keys = keys, .connections = 1024, .backlog = 256};
+    const struct zcrp_options options = {
+        .keys = keys, .connections = 1024, .backlog = 256, .connect_ns = PATIENCE_S * ENDS_SECOND};
     const struct crossing_faults faults = {.lost = 20,
                                            .doubled = keys != NULL ? 10 : 0,
                                            .late = 20,

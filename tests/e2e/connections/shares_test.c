@@ -101,7 +101,7 @@ TEST(shares__a_new_host_finds_a_place, .rows = ROWS(rows))
     ck_assert_int_eq(house_connect(&h, &there, &options, 0), ZCRP_OK);
     int64_t began = clock_now_ns();
     while (stats_of(h.listener).admitted == before.admitted) {
-        ck_assert_int_lt(clock_now_ns() - began, 3 * ENDS_SECOND);
+        ck_assert_int_lt(clock_now_ns() - began, 20 * ENDS_SECOND);
         usleep(1000);
     }
     ck_assert_uint_gt(before.dropped, 0);

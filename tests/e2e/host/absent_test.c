@@ -241,7 +241,7 @@ TEST(absent__keeps_limits, .rows = ROWS(ways), .needs = can_be_absent)
 
 /* ---- the owner's own limits ---- */
 
-enum { SILENCE_MS = 1500 };
+enum { SILENCE_MS = 3000 };
 
 /* Both ends are here, and have met over memory; the sender's message is of half absent memory. */
 struct owner {

@@ -39,7 +39,7 @@ static const struct zcrp_options limits = {.flags = ZCRP_ALLOW_PTRACE,
                                            .linger_ns = 150 * ENDS_MILLISECOND};
 
 /* How much later than its limit a wait may end, on a machine that does something else, too. */
-static const int64_t LATE = 4 * ENDS_SECOND;
+static const int64_t LATE = 15 * ENDS_SECOND;
 
 struct life {
     uint64_t random; /* the state of the survivor's choices */

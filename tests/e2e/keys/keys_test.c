@@ -199,9 +199,16 @@ static const struct {
     {false, true, "alice", key, ZCRP_ERROR_KEYS, false},
 };
 
+/* A listener without keys refuses nobody: the caller learns that at its limit. The others say so at
+ * once, on a machine that is free. */
+static int64_t limit_of_refused(int row)
+{
+    return (refused[row].has_theirs ? 20 : 2) * ENDS_SECOND;
+}
+
 TEST(keys__refused, .needs = has_keys, .rows = ROWS(refused))
 {
-    struct zcrp_options options = {.connect_ns = 2 * ENDS_SECOND};
+    struct zcrp_options options = {.connect_ns = limit_of_refused(_i)};
     struct zcrp_listener_stats stats;
     struct pair p;
     p.house = house_with(options, refused[_i].has_theirs ? shared("alice", key) : NULL);
@@ -454,14 +461,15 @@ TEST(keys__listener_is_started_anew_behind_a_first_message, .needs = has_keys)
 /* What a caller posts while it waits for room waits for longer than its peer may be silent. */
 TEST(keys__a_buffer_waits_for_room, .needs = has_keys)
 {
-    const struct zcrp_options patient = {.connect_ns = 60 * ENDS_SECOND, .silence_ns = ENDS_SECOND};
+    const struct zcrp_options patient = {.connect_ns = 60 * ENDS_SECOND,
+                                         .silence_ns = 2 * ENDS_SECOND};
     struct zcrp_msg *in = zcrp_alloc_msg(1000), *out = zcrp_alloc_msg(1000);
     struct pair p, other;
     meet(&p, (struct zcrp_options){.connections = 1});
     other = p;
     ck_assert_int_eq(call(&other, patient, shared("alice", key), 0), ZCRP_OK);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(other.there), in, 1000), ZCRP_OK);
-    ck_assert_int_eq(zcrp_wait_for(in, 3 * ENDS_SECOND), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_wait_for(in, 5 * ENDS_SECOND), ZCRP_ERROR_TIMEOUT);
     (void)zcrp_connection_close(p.there);
     (void)zcrp_connection_close(p.here);
     ck_assert_int_eq(zcrp_accept(p.house.listener, &other.here, 5 * ENDS_SECOND), ZCRP_OK);
@@ -478,7 +486,7 @@ TEST(keys__a_buffer_waits_for_room, .needs = has_keys)
 /* A caller that has waited for room in vain does not ask any more, also before it is closed. */
 TEST(keys__who_has_failed_asks_no_more, .needs = has_keys)
 {
-    const struct zcrp_options brief = {.connect_ns = ENDS_SECOND};
+    const struct zcrp_options brief = {.connect_ns = 4 * ENDS_SECOND};
     struct pair p, other;
     meet(&p, (struct zcrp_options){.connections = 1});
     other = p;
@@ -496,13 +504,13 @@ TEST(keys__who_has_failed_asks_no_more, .needs = has_keys)
 /* What is sent to somebody who is refused stays here. */
 TEST(keys__a_message_to_a_stranger_fails, .needs = has_keys)
 {
-    struct zcrp_options options = {.connect_ns = ENDS_SECOND};
+    struct zcrp_options options = {.connect_ns = 10 * ENDS_SECOND};
     struct pair p;
     p.house = house_with(options, shared("alice", other_key));
     ck_assert_int_eq(call(&p, options, shared("alice", key), 0), ZCRP_OK);
     struct zcrp_msg *m = zcrp_alloc_msg(1000);
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(p.there), m, 1000), ZCRP_OK);
-    ck_assert_int_eq(zcrp_wait_for(m, 5 * ENDS_SECOND), ZCRP_ERROR_KEYS);
+    ck_assert_int_eq(zcrp_wait_for(m, 20 * ENDS_SECOND), ZCRP_ERROR_KEYS);
     ck_assert_int_eq(zcrp_connection_status(p.there), ZCRP_ERROR_KEYS);
     zcrp_free_msg(m);
     ck_assert_int_eq(zcrp_connection_close(p.there), ZCRP_ERROR_KEYS);
@@ -512,7 +520,8 @@ TEST(keys__a_message_to_a_stranger_fails, .needs = has_keys)
 /* The same where the close has begun before anybody has refused anything. */
 TEST(keys__closed_before_it_is_refused, .needs = has_keys, .rows = ROWS(refused))
 {
-    const struct zcrp_options options = {.connect_ns = 2 * ENDS_SECOND};
+    const struct zcrp_options options = {.connect_ns = limit_of_refused(_i),
+                                         .linger_ns = 20 * ENDS_SECOND};
     struct pair p;
     p.house = house_with(options, refused[_i].has_theirs ? shared("alice", key) : NULL);
     struct zcrp_keys *ours =

@@ -159,6 +159,10 @@ static void *attack(void *context)
 
 enum { ATTACKERS = 3, SECONDS = 2, AT_ONCE = 32, A_SECOND = 20 };
 
+/* A good caller is in before that; one may be late, on a machine that stands still for a while. */
+#define LATE_NS (3 * ENDS_SECOND)
+enum { LATE_MOST = 1 };
+
 /* As many as there are for one host, and no more; before, there were hundreds each second. Somebody
  * with the right key, who calls from the same host, is in all the same. */
 TEST(strangers__fail_so_often_and_no_more, .needs = has_keys)
@@ -169,6 +173,7 @@ TEST(strangers__fail_so_often_and_no_more, .needs = has_keys)
     struct both b;
 
     int64_t began = clock_now_ns(), slowest = 0;
+    int late = 0;
     for (int i = 0; i < ATTACKERS; i++) {
         attacker[i].house = &p;
         ck_assert_int_eq(pthread_create(&attacker[i].thread, NULL, attack, &attacker[i]), 0);
@@ -176,6 +181,7 @@ TEST(strangers__fail_so_often_and_no_more, .needs = has_keys)
     while (clock_now_ns() - began < SECONDS * ENDS_SECOND) {
         int64_t took = meet(&p, &b, raw(mine));
         slowest = took > slowest ? took : slowest;
+        late += took >= LATE_NS;
         house_part(&b);
     }
     ck_assert_int_eq(zcrp_listener_stats(p.listener, &stats), ZCRP_OK);
@@ -188,7 +194,7 @@ TEST(strangers__fail_so_often_and_no_more, .needs = has_keys)
            (unsigned long)stats.refused, (double)lasted / 1e9, (unsigned long)stats.admitted,
            (double)slowest / 1e6);
     ck_assert_uint_le(stats.refused, (uint64_t)(AT_ONCE + A_SECOND * lasted / ENDS_SECOND + 1));
-    ck_assert_int_lt(slowest, 3 * ENDS_SECOND);
+    ck_assert_int_le(late, LATE_MOST);
     ck_assert_int_eq(zcrp_listener_close(p.listener), ZCRP_OK);
 }
 
@@ -202,16 +208,17 @@ TEST(strangers__fail_so_often_at_a_receiver, .needs = has_keys)
     struct zcrp_msg *m = zcrp_alloc_msg(BYTES);
     struct zcrp_entity *receiver, *sender;
     int64_t began = clock_now_ns();
+    uint64_t refused = 0;
     int tries = 0;
 
     ck_assert_int_eq(zcrp_open_receiver(&receiver, sockets.receiver, &ours), ZCRP_OK);
-    for (; clock_now_ns() - began < ENDS_SECOND; tries++) {
+    for (; clock_now_ns() - began < (refused > 0 ? 1 : 20) * ENDS_SECOND; tries++) {
         ck_assert_int_eq(zcrp_open_sender(&sender, sockets.sender, &theirs), ZCRP_OK);
         ck_assert_int_eq(zcrp_submit(sender, m, BYTES), ZCRP_OK);
         ck_assert_int_ne(zcrp_wait_for(m, 30 * ENDS_SECOND), ZCRP_OK);
         (void)zcrp_close(sender);
+        refused = ends_stats(receiver).keys_refused;
     }
-    uint64_t refused = ends_stats(receiver).keys_refused;
     int64_t lasted = clock_now_ns() - began;
     printf("%d tries, %lu refused in %.1f s\n", tries, (unsigned long)refused,
            (double)lasted / 1e9);
@@ -350,6 +357,7 @@ TEST(strangers__at_full_rate, .needs = has_keys)
     struct zcrp_listener_stats stats;
     struct both first, b;
     int64_t slowest = 0;
+    int late = 0;
 
     (void)meet(&p, &first, raw(mine));
     e.both = &first;
@@ -359,6 +367,7 @@ TEST(strangers__at_full_rate, .needs = has_keys)
     while (clock_now_ns() - began < SECONDS * ENDS_SECOND) {
         int64_t took = meet(&p, &b, raw(mine));
         slowest = took > slowest ? took : slowest;
+        late += took >= LATE_NS;
         house_part(&b);
         usleep(10000);
     }
@@ -373,7 +382,7 @@ TEST(strangers__at_full_rate, .needs = has_keys)
     ck_assert_uint_gt(stats.refused, 0);
     ck_assert_uint_le(stats.refused,
                       (uint64_t)(ATTACKERS * (AT_ONCE + A_SECOND * lasted / ENDS_SECOND + 1)));
-    ck_assert_int_lt(slowest, 3 * ENDS_SECOND);
+    ck_assert_int_le(late, LATE_MOST);
     expect_echoes(&e, 0.99, 250 * ENDS_MILLISECOND);
     expect_echoes(&e, 1, 3 * ENDS_SECOND); /* none waited for a timer of the protocol */
     house_part(&first);
@@ -408,7 +417,7 @@ static int begin_only(const struct house *p, uint64_t nonce)
     uint8_t bytes[256] = {1, 0, 2, 0, 3, 3}, answer[64];
     uint64_t cookie = 0;
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
-    struct timeval limit = {.tv_sec = 1};
+    struct timeval limit = {.tv_sec = 20};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&there, sizeof there), 0);
     uint8_t hello[TRAILER];
