@@ -62,25 +62,27 @@ void ranks_start(struct rank *r, const struct ranks_plan *plan)
 }
 
 /* Another test's socket that gets the dead one's port would answer in its place. This one hears
- * itself alone: for all others the system says that nobody listens. */
+ * itself alone: for all others the system says that nobody listens. It is bound beside the one that
+ * listens, as a listener's own children are. */
 static void keep_port(const uint8_t *name)
 {
     struct sockaddr_in at;
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1;
 
     memcpy(&at, name, sizeof(at));
     ck_assert_int_eq(at.sin_family, AF_INET);
     ck_assert_int_ge(fd, 0);
+    OK(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)));
     OK(bind(fd, (const struct sockaddr *)&at, sizeof(at)));
     OK(connect(fd, (const struct sockaddr *)&at, sizeof(at)));
 }
 
 void ranks_kill(struct rank *r, int number)
 {
+    keep_port(r->board->name[number]);
     OK(kill(r->board->pid[number], SIGKILL));
     ck_assert_int_eq(waitpid(r->board->pid[number], NULL, 0), r->board->pid[number]);
     r->board->pid[number] = 0;
-    keep_port(r->board->name[number]);
 }
 
 void ranks_finish(struct rank *r)
