@@ -25,7 +25,7 @@ def keys_are_there():
 
 
 def options(keys, **named):
-    return zcrp.Options(keys=keys, connect_timeout=2, **named)
+    return zcrp.Options(keys=keys, connect_timeout=20, **named)
 
 
 def test_one_key():

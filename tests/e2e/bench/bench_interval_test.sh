@@ -18,14 +18,23 @@ lines() {
     grep -cE "^ +[0-9.]+  +[0-9.k]+  +[0-9-]+  " "$place/out"
 }
 
-check "zcrp" "$bench" $rate --transport zcrp --size 64K --duration 0.7 --repeat 1 --interval 0.1 --depth 64
+# has_lines LEAST ARGUMENT... : a measurement writes so many. A busy machine may let it write fewer: hence the tries.
+has_lines() {
+    least=$1
+    shift
+    for try in 1 2 3; do
+        check "zcrp-bench $*" "$bench" "$@"
+        count=$(lines)
+        [ "$count" -lt "$least" ] || break
+    done
+}
+
+has_lines 5 $rate --transport zcrp --size 64K --duration 0.7 --repeat 1 --interval 0.1 --depth 64
 shows "of what" "^zcrp, messages of 64K$"
-count=$(lines)
 shows "with the round trip, the window and the work" "[0-9]+ +[0-9.]+ +[0-9]+ +[0-9]+ %$"
 check "lines" test "$count" -ge 5
 
-check "tcp" "$bench" $rate --transport tcp:default --size 64K --duration 0.5 --repeat 1 --interval 0.1
-count=$(lines)
+has_lines 3 $rate --transport tcp:default --size 64K --duration 0.5 --repeat 1 --interval 0.1
 shows "as much of tcp" "^ +[0-9.]+ +[0-9.]+ +[0-9]+ +[0-9.]+ +[0-9]+ +[0-9]+ %$"
 check "lines of tcp" test "$count" -ge 3
 
@@ -47,7 +56,7 @@ listen
 "$bench" --connect "127.0.0.1:$port" $rate --transport zcrp --size 64K --duration 30 --interval 0.1 \
     >/dev/null 2>"$place/said" &
 sender=$!
-sleep 1
+sleep 3 # it is in the midst by then, on a busy machine, too
 kill "$listener"
 wait "$listener" 2>/dev/null
 wait "$sender"

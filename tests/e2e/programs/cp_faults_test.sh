@@ -75,7 +75,7 @@ for victim in near far near near near near far near near near; do
     wait $running 2>/dev/null
     status=$?
     running=
-    for try in $(seq 200); do # the far end has the part until it has noticed
+    for try in $(seq 2000); do # the far end has the part until it has noticed
         kill -0 "$far" 2>/dev/null || break
         sleep 0.01
     done

@@ -115,9 +115,8 @@ kill -TERM "$running"
 wait "$running"
 check "status when it was ended" test $? -eq 143
 running=
-sleep 0.3
 for child in $children; do
-    check "no child is left behind" sh -c "! grep -s 'State:.[^Z]' /proc/$child/status"
+    check "no child is left behind" eventually sh -c "! grep -s 'State:.[^Z]' /proc/$child/status"
 done
 
 conclude

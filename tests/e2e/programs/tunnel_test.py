@@ -629,14 +629,14 @@ def shell_is_cut_off(place):
     """The near end is gone, and the login at the far end does not notice: the far end ends by its tunnel's end."""
     path = place.file("rsh-cut")
     with open(path, "w", encoding="ascii") as script:
-        script.write('#!/bin/sh\nshift\nexec 3<&0\n{ cat <&3; exec sleep 10; } | '
+        script.write('#!/bin/sh\nshift\nexec 3<&0\n{ cat <&3; exec sleep 60; } | '
                      f"sh -c 'echo $$ >{path}.pid; exec \"$@\"' sh \"$@\"\n")
     os.chmod(path, 0o755)
-    with Target.echo() as echo, Near.by_shell(place, echo, path, "--silence", "1") as near:
+    with Target.echo() as echo, Near.by_shell(place, echo, path, "--silence", "3") as near:
         place.check("a stream", echoes(near.port, b"x" * 1000))
         far = pid_of(path)
         near.kill()
-        place.check("it ends", place.soon(lambda: not os.path.exists(f"/proc/{far}") or is_zombie(far), 7))
+        place.check("it ends", place.soon(lambda: not os.path.exists(f"/proc/{far}") or is_zombie(far), 40))
 
 
 class Relay:
