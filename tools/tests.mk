@@ -155,7 +155,7 @@ tests_checks = 'checks/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY)
 	'checks/listed=tools/checks-listed' 'checks/listed-self-test=tools/checks-listed --self-test' \
 	$(foreach c,gcc clang,'checks/header-c-$(c)=$(c) -std=c11 -x c $(header_flags)') \
 	$(foreach c,g++ clang++,'checks/header-c++-$(c)=$(c) -std=c++11 -x c++ $(header_flags)') \
-	'checks/codec=python3 tools/codec.py docs/vectors/datagrams.txt' \
+	'checks/codec=python3 tests/peer/codec.py docs/vectors/datagrams.txt' \
 	'checks/install=tools/install-check' 'checks/without-keys=tools/without-keys $(CC) -fno-lto \
 	$(filter-out $(OBJ)/src/keys/%,$(LIBRARY)) $(SODIUM) $(ISAL)'
 header_flags := -fsyntax-only -Wall -Wextra -Wpedantic $(WERROR) include/zcrp.h

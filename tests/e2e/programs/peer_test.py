@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # load: asleep
-"""tools/peer.py, the second implementation, against the library's examples, both ways: messages of all sizes, loss,
+"""tests/peer/peer.py, the second implementation, against the library's examples, both ways: messages of all sizes, loss,
 reordering, AAL5 in UDP, keys; and connections, whose callers come to other addresses meanwhile. The examples `sender`
 and `receiver` pass on a stream of messages that ends with an empty one; `echo` listens, or connects and asks.
 
@@ -19,7 +19,7 @@ import tempfile
 import threading
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
-PEER = [sys.executable, "-B", os.path.join(ROOT, "tools", "peer.py")]
+PEER = [sys.executable, "-B", os.path.join(ROOT, "tests", "peer", "peer.py")]
 BUILD = os.path.abspath(os.environ.get("ZCRP_BUILD", "build"))
 LOSSY = ["--loss", "0.05", "--reorder", "0.1", "--seed"]
 ONE_UNIT = 1184           # bytes of data in the peer's units
@@ -269,7 +269,7 @@ def keys(folder):
 
 def sealed_vectors(_):
     """docs/vectors/sealed.txt: what is sealed there is sealed so here, and opens."""
-    sys.path.insert(0, os.path.join(ROOT, "tools"))
+    sys.path.insert(0, os.path.join(ROOT, "tests", "peer"))
     sys.dont_write_bytecode = True
     from keys import Half
     with open(os.path.join(ROOT, "docs", "vectors", "sealed.txt"), encoding="utf-8") as lines:

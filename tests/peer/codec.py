@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The codec of tools/peer.py, the second ZCRP: every datagram of docs/protocol.md, written from that text alone.
+"""The codec of tests/peer/peer.py, the second ZCRP: every datagram of docs/protocol.md, written from that text alone.
 
-    python3 tools/codec.py docs/vectors/datagrams.txt
+    python3 tests/peer/codec.py docs/vectors/datagrams.txt
 
 compares it with the vectors: it decodes each good one to its fields, encodes these to the same bytes, and gives each
 bad one its verdict.

@@ -1,4 +1,4 @@
-"""The keys of tools/peer.py (docs/protocol.md, Keys): how its datagrams are sealed, and how the bytes of a handshake
+"""The keys of peer.py (docs/protocol.md, Keys): how its datagrams are sealed, and how the bytes of a handshake
 cross. TLS itself is in tls_psk.py. It needs the package `cryptography`.
 """
 import struct

@@ -2,10 +2,10 @@
 """A second ZCRP, in Python, written from docs/protocol.md and docs/aal5.md alone. Beside it are its codec (codec.py),
 AAL5 (aal5.py), keys (keys.py) and TLS (tls_psk.py).
 
-    tools/peer.py send HOST PORT FILE     sends a file to examples/receiver, or to `peer.py receive`
-    tools/peer.py receive PORT FILE       receives a file from examples/sender, or from `peer.py send`
-    tools/peer.py ask HOST PORT FILE      has a file sent back, over a connection to `echo serve` or `peer.py serve`
-    tools/peer.py serve PORT              listens, and sends back what `echo ask` or `peer.py ask` sends
+    tests/peer/peer.py send HOST PORT FILE     sends a file to examples/receiver, or to `peer.py receive`
+    tests/peer/peer.py receive PORT FILE       receives a file from examples/sender, or from `peer.py send`
+    tests/peer/peer.py ask HOST PORT FILE      has a file sent back, over a connection to `echo serve` or `peer.py serve`
+    tests/peer/peer.py serve PORT              listens, and sends back what `echo ask` or `peer.py ask` sends
 
 It shows that the standard is enough to write a peer, and how the protocol works. Comments name the section of
 docs/protocol.md whose rule they follow. Reading order: Sender, Receiver, Link, Port, keys.py.

@@ -1,4 +1,4 @@
-"""AAL5 in UDP datagrams, for tools/peer.py, written from docs/aal5.md alone."""
+"""AAL5 in UDP datagrams, for tests/peer/peer.py, written from docs/aal5.md alone."""
 import struct
 import zlib
 

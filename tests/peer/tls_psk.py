@@ -1,4 +1,4 @@
-"""The handshake of TLS 1.3 (RFC 8446) with a pre-shared key, as messages without records, for tools/peer.py.
+"""The handshake of TLS 1.3 (RFC 8446) with a pre-shared key, as messages without records, for tests/peer/peer.py.
 
 It stands in for a library: Python's ssl has no pre-shared keys in TLS 1.3, and no handshake without records. It has
 psk_dhe_ke with X25519 and SHA-256 alone. It needs the package `cryptography`.
