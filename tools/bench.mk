@@ -5,11 +5,10 @@ ALLOCATIONS := $(PRODUCTS)/guard/allocations.so
 $(ALLOCATIONS): $(OBJ)/tools/guard/allocations.o
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -shared -o $@ $^
-all: $(if $(filter plain clang,$(VARIANT)),$(ALLOCATIONS))
 
 # `make bench` measures and rewrites docs/lab/: the tables, and the JSON of the figures (as root, or without paths);
 # `make bench BENCH=...` only measures what the arguments of zcrp-bench say.
-bench: all
+bench: all $(ALLOCATIONS)
 ifdef BENCH
 	@build/zcrp-bench $(BENCH)
 else
@@ -41,7 +40,7 @@ $(OUT)/zcrp-bench.a: $(bare_objects)
 	$(call say,ar)rm -f $@ && $(AR) rcs $@ $^
 
 # All peers that are there, side by side; rewrites their table in docs/lab/tables.md.
-bench-peers: all
+bench-peers: all $(ALLOCATIONS)
 	@tools/lab/bench-tables --peers
 
 # The paper's figures again, between emulated machines, as a page: build/paper/index.md. Needs the
@@ -67,7 +66,6 @@ LAB := $(filter-out %/drop_cut,$(patsubst tools/%.c,$(PRODUCTS)/%,$(wildcard too
 $(LAB): $(PRODUCTS)/lab/%: $(OBJ)/tools/lab/%.o $(DROP_CUT) $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
-all: $(LAB)
 small-messages queue-trips cut-bursts many-peers: $(LAB)
 	@$(PRODUCTS)/lab/$(subst -,_,$@)
 
