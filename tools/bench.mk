@@ -2,7 +2,7 @@
 
 # The guard counts allocations by a library that it preloads.
 ALLOCATIONS := $(PRODUCTS)/guard/allocations.so
-$(ALLOCATIONS): $(OBJ)/tools/guard/allocations.o
+$(ALLOCATIONS): $(OBJ)/tests/guard/allocations.o
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -shared -o $@ $^
 
@@ -25,13 +25,13 @@ figures:
 	@python3 -B tools/lab/figures draw $(LAB)
 
 bench-guard: $(PROGRAMS) $(ALLOCATIONS) $(PRODUCTS)/lab/instructions
-	@ZCRP_BUILD=$(PRODUCTS) tools/bench-guard
+	@ZCRP_BUILD=$(PRODUCTS) tests/guard/run
 
 # The guard is a test, of the plain variant: sanitizers allocate and instruct on their own account.
-tests_e2e += $(if $(filter plain,$(VARIANT)),'bench/guard:alone=tools/bench-guard --counts' \
-	'bench/guard-instructions=tools/bench-guard --instructions' \
-	'bench/guard-small=tools/bench-guard --small' \
-	'bench/guard-self-test=tools/bench-guard --self-test')
+tests_e2e += $(if $(filter plain,$(VARIANT)),'bench/guard:alone=tests/guard/run --counts' \
+	'bench/guard-instructions=tests/guard/run --instructions' \
+	'bench/guard-small=tests/guard/run --small' \
+	'bench/guard-self-test=tests/guard/run --self-test')
 
 # What zcrp-bench is made of, without any peer (tools/peers.mk), for its unit tests.
 peer_objects := $(foreach p,$(ALL_PEERS),$(patsubst %.c,$(OBJ)/%.o,$(call peer_sources,$(p))))

@@ -59,7 +59,7 @@ void counts_add(struct counts *sum, const struct counts *counts);
 extern const char *const counts_names[COUNTS], *const counts_texts[COUNTS];
 
 /* What this process takes from the heap, if somebody counts: a preloaded library that has the two
- * functions zcrp_allocations_... (tools/guard/allocations.c). */
+ * functions zcrp_allocations_... (tests/guard/allocations.c). */
 #define ALLOCATIONS_UNKNOWN UINT64_MAX
 
 struct allocations {
