@@ -20,7 +20,7 @@
 #: make symbolic   attacks on the handshake, keys, moves and meetings, looked for by Verifpal (needs verifpal)
 #: make targets    other systems, processors and choices of libraries (TARGETS="musl aarch64": only these)
 #: make cov        lines and branches that the tests ran (COV=...: only these suites)
-#: make mutants    how many small mistakes in the core the tests notice (MUTANTS=...: options of tools/mutants)
+#: make mutants    how many small mistakes in the core the tests notice (MUTANTS=...: options of tests/mutants/run)
 #:
 #: make format     lay out the code (clang-format)
 #: make tidy       look for trouble (clang-tidy)

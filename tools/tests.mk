@@ -265,7 +265,7 @@ check-all:
 # How many small mistakes in the core, or in the link, the tests notice.
 mutants:
 	+@$(parallel) built VARIANT=mutants CFLAGS=-O1 SUITES=mutants
-	@tools/mutants --libraries='$(LIBRARIES) $(libcheck) $(libcmocka) -lm' $(MUTANTS)
+	@tests/mutants/run --libraries='$(LIBRARIES) $(libcheck) $(libcmocka) -lm' $(MUTANTS)
 
 COV ?= $(SANITIZED)
 cov:

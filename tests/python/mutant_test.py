@@ -1,11 +1,11 @@
-"""Units of tools/mutation/mutant.py: each kind of change is planted once, and nothing else."""
+"""Units of tests/mutants/mutant.py: each kind of change is planted once, and nothing else."""
 
 import os
 import sys
 import unittest
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-sys.path.insert(0, os.path.join(TREE, "tools", "mutation"))
+sys.path.insert(0, os.path.join(TREE, "tests", "mutants"))
 
 from mutant import Source
 
@@ -74,7 +74,7 @@ class Mutant(unittest.TestCase):
         self.expect("g();\n    g();", "[[g(); -> ;]]", "[[g(); -> ;]] #2")
 
     def test_those_that_nothing_finds_are_there(self):
-        with open(os.path.join(TREE, "tests", "mutants.txt"), encoding="utf-8") as file:
+        with open(os.path.join(TREE, "tests", "mutants", "known.txt"), encoding="utf-8") as file:
             listed = {line.rstrip("\n") for line in file if line.startswith("src/")}
         self.assertTrue(listed)
         for path in {key.partition(":")[0] for key in listed}:
