@@ -1,8 +1,7 @@
 /* zcrp.hpp as a program of C++17 uses it. */
 #include <zcrp.h>
 
-/* zcrp_wait_for, whose time may pass just before the message ends: the caller then finds it ended.
- */
+/* zcrp_wait_for; its time may pass just before the message ends, which the caller then sees. */
 static bool is_late;
 static int wait_for_late(struct zcrp_msg *message, int64_t timeout_ns)
 {
