@@ -31,9 +31,9 @@ struct rx {
     bool is_claimed;              /* (m) a thread receives */
     uint32_t unheard;             /* (m) turns in a row in which messages landed as a whole */
     bool are_whole;               /* (m) the last message in memory, either way, went as a whole */
-    _Atomic int receives;         /* (a) of a sender's arriving turn, at most, */
-    _Atomic instant turned;       /* (a) which ended then. Two turns may meet, as the link joins a
-                                     queue, or leaves it */
+    _Atomic int receives;         /* (a) of a sender's or taker's arriving turn, at most, */
+    _Atomic bool has_left;        /* (a) which ended before all was received. Two turns may meet, as
+                                     the link joins a queue, or leaves it */
     struct moderation moderation; /* (m) of the thread that waits for arrivals */
     struct openings openings;     /* (m) of a receiver */
     struct spinning spinning;     /* of the waiter that has the lease */

@@ -16,7 +16,7 @@ enum {
 /* How long a thread naps, at most, while another one receives. */
 #define OTHERS_TURN (100 * MICROSECOND)
 
-/* Control that comes this soon after a turn belongs to the same crowd. */
+/* Control that comes this soon after other control belongs to the same crowd. */
 #define CROWD (20 * MICROSECOND)
 
 /* ---- answering ---- */
@@ -296,12 +296,20 @@ int rx_sleep(struct zcrp_entity *e, struct wake *wake, duration nap, instant dea
     return channel_nap(wake_fd(wake), instant_earlier(deadline, clock_now() + nap));
 }
 
-int rx_receives_of_turn(struct zcrp_entity *e)
+/* A taker's turns follow each other closely, whether anything comes or not. */
+static bool is_crowded(const struct rx *rx, bool is_for_taker)
+{
+    if (is_for_taker)
+        return atomic_load_explicit(&rx->has_left, memory_order_relaxed);
+    return clock_now() - atomic_load_explicit(&rx->heard, memory_order_relaxed) < CROWD;
+}
+
+int rx_receives_of_turn(struct zcrp_entity *e, bool is_for_taker)
 {
     struct rx *rx = &e->link->rx;
-    bool is_crowded = clock_now() - atomic_load_explicit(&rx->turned, memory_order_relaxed) < CROWD;
     int doubled = 2 * atomic_load_explicit(&rx->receives, memory_order_relaxed);
-    int receives = !is_crowded ? 1 : doubled < TURN_RECEIVES ? doubled : TURN_RECEIVES;
+    int more = doubled < TURN_RECEIVES ? doubled : TURN_RECEIVES;
+    int receives = is_crowded(rx, is_for_taker) ? more : 1;
 
     atomic_store_explicit(&rx->receives, receives, memory_order_relaxed);
     return receives;
@@ -340,13 +348,13 @@ static enum arrival receive_some(struct zcrp_entity *e, struct workspace *w, int
 
 enum arrival rx_receive_all(struct zcrp_entity *e, struct workspace *w, int most)
 {
+    struct rx *rx = &e->link->rx;
     bool any = false;
     enum arrival found = receive_some(e, w, most, &any);
 
-    instant now = clock_now();
-    atomic_store_explicit(&e->link->rx.turned, now, memory_order_relaxed);
+    atomic_store_explicit(&rx->has_left, found == ARRIVAL_FULL, memory_order_relaxed);
     if (any)
-        atomic_store_explicit(&e->link->rx.heard, now, memory_order_relaxed);
+        atomic_store_explicit(&rx->heard, clock_now(), memory_order_relaxed);
     return found == ARRIVAL_NONE && any ? ARRIVAL_SOME : found;
 }
 
@@ -437,7 +445,7 @@ instant rx_on_arrival(void *client)
     if (w == NULL)
         return clock_now() + MILLISECOND; /* no memory at present */
     enum arrival found = rx_receive_all(
-        e, w, e->machine.role == MACHINE_RECEIVER ? TURN_RECEIVES : rx_receives_of_turn(e));
+        e, w, e->machine.role == MACHINE_RECEIVER ? TURN_RECEIVES : rx_receives_of_turn(e, false));
     workspace_give(w);
     enum turn_end end = rx_end_turn(e, found, &nap);
     if (end == TURN_LEFT)

@@ -78,9 +78,10 @@ enum turn_end {
 bool rx_begin_turn(struct zcrp_entity *e, bool is_for_taker, uint64_t *messages);
 enum turn_end rx_end_turn(struct zcrp_entity *e, enum arrival found, duration *nap);
 
-/* How often one turn receives at most. Control that comes now and then is received without a call
- * to find out that there is no more: if there is, the next turn begins at once. */
-int rx_receives_of_turn(struct zcrp_entity *e);
+/* How often one turn receives at most. Control that comes now and then, and what a taker waits for,
+ * is received without a call to find out that there is no more: if there is, the next turn begins
+ * at once, and receives more often. */
+int rx_receives_of_turn(struct zcrp_entity *e, bool is_for_taker);
 
 /* Receives until nothing is there any more, or `most` times. ARRIVAL_FULL: there may be more. */
 enum arrival rx_receive_all(struct zcrp_entity *e, struct workspace *w, int most);

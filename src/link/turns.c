@@ -44,12 +44,9 @@ void turns_end(struct zcrp_entity *e)
 
 /* ---- by a queue ---- */
 
-/* The taker gets messages of a connection, which its user may answer: then what is held goes with
- * the answer, or when it takes again. It waits for nothing else. */
-static void note_taken(struct zcrp_entity *e, uint64_t before)
+/* Has the turn ended messages well, which the user may answer? */
+static bool note_messages(struct zcrp_entity *e, uint64_t before)
 {
-    if (entity_other(e) == NULL)
-        return;
     mutex_lock(&e->link->mutex);
     bool has_any = e->messages != before;
     if (has_any) {
@@ -57,7 +54,16 @@ static void note_taken(struct zcrp_entity *e, uint64_t before)
         answering_on_message(&e->answering);
     }
     mutex_unlock(&e->link->mutex);
-    if (!has_any && flush_is_for(&e->flush, FLUSH_ANSWER))
+    return has_any;
+}
+
+/* The taker gets messages of a connection, which its user may answer: then what is held goes with
+ * the answer, or when it takes again. It waits for nothing else. */
+static void note_taken(struct zcrp_entity *e, enum arrival found, uint64_t before)
+{
+    if (entity_other(e) == NULL || (found != ARRIVAL_NONE && note_messages(e, before)))
+        return;
+    if (flush_is_for(&e->flush, FLUSH_ANSWER))
         rx_release(e);
 }
 
@@ -73,8 +79,8 @@ static bool say_glances(struct zcrp_entity *e)
     return is_memory;
 }
 
-/* Where turns follow each other closely they receive more often. A look tells at no cost that there
- * is more. */
+/* Where there is more than a turn receives the next ones receive more often. A look tells at no
+ * cost that there is. */
 static instant on_look(void *client)
 {
     struct zcrp_entity *e = client;
@@ -86,12 +92,13 @@ static instant on_look(void *client)
     if (w == NULL)
         return clock_now() + MILLISECOND; /* no memory at present */
     bool is_ours = rx_begin_turn(e, is_for_taker, &before);
-    enum arrival found = is_ours ? rx_receive_all(e, w, rx_receives_of_turn(e)) : ARRIVAL_NONE;
+    int most = is_ours ? rx_receives_of_turn(e, is_for_taker) : 0;
+    enum arrival found = is_ours ? rx_receive_all(e, w, most) : ARRIVAL_NONE;
     workspace_give(w);
     if (!is_ours)
         return SOCKETS_LEAVE_BE;
     if (is_for_taker)
-        note_taken(e, before);
+        note_taken(e, found, before);
     enum turn_end end = rx_end_turn(e, found, &nap);
     if (end == TURN_LEFT)
         return SOCKETS_LEAVE_BE;
@@ -119,18 +126,16 @@ static bool on_rest(void *client)
 
 static bool on_holds(void *client)
 {
-    struct zcrp_entity *e = client;
+    const struct zcrp_entity *e = client;
 
-    return answering_is_open(&e->answering) || flush_is_for(&e->flush, FLUSH_ANSWER);
+    return flush_is_for(&e->flush, FLUSH_ANSWER);
 }
 
+/* The user may wait for the end of a message of its own, and answer behind that. */
 static void on_resume(void *client)
 {
     struct zcrp_entity *e = client;
 
-    mutex_lock(&e->link->mutex);
-    answering_on_wait(&e->answering);
-    mutex_unlock(&e->link->mutex);
     if (flush_is_for(&e->flush, FLUSH_ANSWER))
         rx_release(e);
 }

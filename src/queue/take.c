@@ -14,11 +14,11 @@
 enum {
     IN_A_ROW = 64,     /* completions of one place: then others have their turn */
     LOOKS_A_YIELD = 8, /* of the core */
-    GLANCES = 32,      /* at memory alone, in a row, */
-    GLANCES_A_CLOCK = 4,
+    GLANCES = 32,      /* at memory alone, in a row, where others have sockets only, */
+    GLANCES_A_CLOCK = 16,
 };
 
-/* A taker that is told something looks at the sockets so often, too. */
+/* A taker that glances, or is told something, looks at the sockets so often, too. */
 #define LOOK_EVERY (200 * MICROSECOND)
 
 /* A call of take. */
@@ -284,14 +284,15 @@ static int look(struct taking *t, uint32_t seen)
     }
 }
 
-/* Is it another taker's turn to look at the sockets? It need not be exact, but a program that takes
- * seldom does not let them wait. */
+/* Is it another taker's turn to look at the sockets? It need not be exact. A program that takes
+ * seldom does not let them wait: the engine looks when the kept lease returns. Where all that comes
+ * is in memory only the time tells. */
 static bool is_others_turn(struct zcrp_queue *q)
 {
     uint32_t glances = atomic_load_explicit(&q->glances, memory_order_relaxed) + 1;
 
     atomic_store_explicit(&q->glances, glances, memory_order_relaxed);
-    if (glances % GLANCES == 0)
+    if (glances % GLANCES == 0 && !sockets_are_all_polled(&q->sockets))
         return false;
     return glances % GLANCES_A_CLOCK != 0 || queue_was_looked_at(q) >= clock_now() - LOOK_EVERY;
 }

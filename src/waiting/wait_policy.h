@@ -155,6 +155,9 @@ void moderation_check(const struct moderation *m);
  *                       \--> it waits for the next one,   count = 0
  *                            or FLUSH_MOST is over (link/flush.h)
  *
+ * A queue's user that takes again may wait for anything: then what is held goes, and the count ends
+ * with the next message.
+ *
  * I1  0 <= count <= ANSWERS_USUAL */
 enum { ANSWERS_USUAL = 4 };
 

@@ -98,7 +98,6 @@ static void poll_from_now(struct sockets *s, struct sockets_member *m)
 {
     if (m->is_leaving)
         return;
-    m->polled_since = clock_now();
     m->vain = 0;
     if (!m->is_polled)
         add_polled(s, m);
@@ -230,23 +229,24 @@ static bool end_naps(struct sockets *s)
     return any;
 }
 
-/* Within a turn: has it been glanced at in vain for long enough? The clock is asked now and then.
- */
+/* Within a turn: has it been glanced at in vain for long enough? The clock is asked now and then:
+ * what comes need not wait for that. */
 static bool is_patience_over(struct sockets_member *m)
 {
     if (m->vain++ % VAIN_A_LOOK != 0)
         return false;
-    return clock_now() - m->polled_since >= m->patience;
+    instant now = clock_now();
+    if (m->vain == 1)
+        m->polled_since = now;
+    return now - m->polled_since >= m->patience;
 }
 
 /* A turn but for its end. True if memory had something. `rests`: it is not polled any more. */
 static bool glance(struct sockets_member *m, bool *rests)
 {
     bool any = m->duties->glance(m->client);
-    if (any && m->vain > 0) {
+    if (any)
         m->vain = 0;
-        m->polled_since = clock_now();
-    }
     *rests = !any && is_patience_over(m) && m->duties->rest(m->client);
     return any;
 }
@@ -351,9 +351,11 @@ static bool is_deaf(struct sockets *s)
     return sockets_are_polled(s) && !is_epolls_turn(s);
 }
 
+/* Where nobody is polled a look asks epoll, or an only member itself. */
 void sockets_hear(struct sockets *s)
 {
-    atomic_store(&s->looks, 0);
+    if (sockets_are_polled(s))
+        atomic_store(&s->looks, 0);
 }
 
 bool sockets_glance(struct sockets *s)

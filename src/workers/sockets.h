@@ -63,7 +63,7 @@ struct sockets_member {
     bool was_armed;        /* (s) somebody else armed the socket since it began */
     bool is_leaving;       /* (s) no turn begins any more */
     bool is_polled;        /* (s) in the list, */
-    instant polled_since;  /* in vain, and how often; of its turn */
+    instant polled_since;  /* in vain, if it was, and how often; of its turn */
     uint32_t vain;
     struct deadline nap;                    /* (s) of `arrive` */
     struct sockets_member *previous, *next; /* (s) of those that are polled */
@@ -83,7 +83,7 @@ struct sockets {
     struct condition is_left;                          /* a turn ended while its member leaves */
     struct sockets_slot *table;                        /* (s) */
     uint32_t slots;                                    /* (s) */
-    uint32_t members;                                  /* (s) */
+    _Atomic uint32_t members;                          /* (s) Also read without, for a look */
     struct deadlines naps;                             /* (s) */
     struct sockets_member *first_polled, *last_polled; /* (s) */
     _Atomic uint32_t polled;                           /* (a) how many */
@@ -112,7 +112,7 @@ void sockets_abandon(struct sockets *s);
  * also several. */
 bool sockets_look(struct sockets *s, instant until);
 
-/* The next look does ask epoll, also if members are polled. */
+/* If members are polled, the next look asks epoll, too. */
 void sockets_hear(struct sockets *s);
 
 /* Glances at those that are polled, and looks at no socket. True if one of them has something. */
@@ -128,6 +128,13 @@ bool sockets_rest(struct sockets *s);
 static inline bool sockets_are_polled(const struct sockets *s)
 {
     return atomic_load_explicit(&s->polled, memory_order_relaxed) > 0;
+}
+
+/* Are all of them? Then their sockets have little to tell. */
+static inline bool sockets_are_all_polled(const struct sockets *s)
+{
+    return atomic_load_explicit(&s->polled, memory_order_relaxed) ==
+           atomic_load_explicit(&s->members, memory_order_relaxed);
 }
 
 /* When the first nap is over; NEVER: there is none. */

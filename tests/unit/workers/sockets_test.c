@@ -203,6 +203,7 @@ TEST(sockets_look__polls)
     wake_signal(&client[0].socket);
     ck_assert(sockets_look(&set, 0));
     ck_assert(sockets_are_polled(&set));
+    ck_assert(!sockets_are_all_polled(&set));
     for (int i = 0; i < 100; i++)
         ck_assert(sockets_look(&set, NEVER));
     ck_assert_int_eq(client[0].glances, 100);
@@ -232,7 +233,9 @@ TEST(sockets_rest__all)
         client[i].next = SOCKETS_POLL;
         wake_signal(&client[i].socket);
     }
+    ck_assert(!sockets_are_all_polled(&set));
     ck_assert(sockets_look(&set, 0));
+    ck_assert(sockets_are_all_polled(&set));
     ck_assert(sockets_rest(&set));
     ck_assert(!sockets_are_polled(&set));
 }
@@ -261,6 +264,7 @@ TEST(sockets_look__only_member)
     (void)sockets_look(&set, 0);
     ck_assert_int_eq(client[0].turns, 1);
     ck_assert_int_eq(client[0].is_for_user, true);
+    sockets_hear(&set);
     wake_signal(&set.wake);
     (void)sockets_look(&set, 0);
     ck_assert_int_eq(client[0].turns, 2);
