@@ -33,7 +33,7 @@ static struct near {
     struct dial *finding;      /* NULL: nothing looks for it */
     const char *login;         /* for the remote shell; NULL: the far end stands */
     struct remote remote;
-    struct watch remote_out; /* which ends with it */
+    struct watch remote_out; /* which ends with it; -1: it has ended */
     struct stream *tunnel;
     struct control reserve;        /* what a connection for CALL says first */
     struct streams idle, reserved; /* connections for clients, and for CALL: found or not yet */
@@ -256,12 +256,6 @@ static void on_tunnel_control(const struct control *control)
     }
 }
 
-static void let_go_of_remote(void)
-{
-    loop_close(&near.remote_out);
-    near.remote.out = -1; /* the same */
-}
-
 /* The remote shell starts a far end, with a key of its own. 0, or -1 with a complaint, unless a
  * signal has come. */
 static int start_far(void)
@@ -274,7 +268,7 @@ static int start_far(void)
     quantity_bytes(window, near.options->streams.window);
     (void)snprintf(silence, sizeof(silence), "%.3f",
                    (double)near.options->streams.silence_ns / 1e9);
-    let_go_of_remote();
+    (void)loop_release(&near.remote_out);
     remote_end(&near.remote);
     zcrp_keys_free(near.zcrp.keys);
     near.zcrp.keys = NULL;
@@ -318,7 +312,7 @@ static void on_found(void *context, int fd, enum refusal reason, const char *tex
     (void)context;
     (void)reason;
     near.finding = NULL;
-    if (fd >= 0 && near.login != NULL && near.remote.out < 0) {
+    if (fd >= 0 && near.login != NULL && near.remote_out.fd < 0) {
         (void)close(fd);
         fd = -1;
         text = "the remote shell has ended";
@@ -350,7 +344,7 @@ static void begin(void)
 
 static void on_lost(int code)
 {
-    bool has_shell_ended = near.login != NULL && near.remote.out < 0;
+    bool has_shell_ended = near.login != NULL && near.remote_out.fd < 0;
     const char *why = has_shell_ended ? "the remote shell has ended"
                       : code != 0     ? stream_explain(code, near.is_up || near.login != NULL)
                                       : "the far end is none of zcrp-tunnel";
@@ -387,7 +381,7 @@ static void on_remote(struct watch *watch, uint32_t events)
     (void)events;
     if (read(watch->fd, bytes, sizeof(bytes)) > 0)
         return;
-    let_go_of_remote();
+    (void)loop_release(watch); /* remote_end closes it */
     stream_drop_all();
 }
 
