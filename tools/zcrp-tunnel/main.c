@@ -139,29 +139,30 @@ static int read_options(struct options *options, int argc, char **argv, const ch
 static int check(const struct options *options, const char *word)
 {
     bool serves = options->serve.host[0] != '\0', is_stdio = options->stdio.host[0] != '\0';
+    bool is_near = !serves && !options->is_far, has_forwards = options->forward_count > 0;
+    bool starts = options->rsh != NULL || options->far_program != NULL || options->port != 0;
+    const struct {
+        bool is_broken;
+        const char *text;
+    } rules[] = {
+        {serves && options->keys == NULL, "--serve needs --keys"},
+        {serves && (word != NULL || has_forwards), "a standing far end has no forwards of its own"},
+        {!serves && (options->allowed.count > 0 || options->listened.count > 0),
+         "--allow and --allow-listen are for --serve"},
+        {options->keys != NULL && starts,
+         "--rsh, --far-program and --port are for a far end that a remote shell starts"},
+        {serves && options->address != NULL, "--address is for the near end"},
+        {is_stdio && (has_forwards || options->keys == NULL),
+         "--stdio needs --keys, and has no forwards"},
+        {options->is_far && (word != NULL || has_forwards || serves),
+         "--far is for zcrp-tunnel itself"},
+        {is_near && word == NULL, is_stdio ? "what is the target?" : "which host has the far end?"},
+        {is_near && !has_forwards && !is_stdio, "nothing to do: no -L, -R or --socks"},
+    };
 
-    if (serves && options->keys == NULL)
-        return complain("--serve needs --keys");
-    if (serves && (word != NULL || options->forward_count > 0))
-        return complain("a standing far end has no forwards of its own");
-    if (!serves && (options->allowed.count > 0 || options->listened.count > 0))
-        return complain("--allow and --allow-listen are for --serve");
-    if (options->keys != NULL &&
-        (options->rsh != NULL || options->far_program != NULL || options->port != 0))
-        return complain(
-            "--rsh, --far-program and --port are for a far end that a remote shell starts");
-    if (serves && options->address != NULL)
-        return complain("--address is for the near end");
-    if (is_stdio && (options->forward_count > 0 || options->keys == NULL))
-        return complain("--stdio needs --keys, and has no forwards");
-    if (options->is_far && (word != NULL || options->forward_count > 0 || serves))
-        return complain("--far is for zcrp-tunnel itself");
-    if (serves || options->is_far)
-        return 0;
-    if (word == NULL)
-        return complain(is_stdio ? "what is the target?" : "which host has the far end?");
-    if (options->forward_count == 0 && !is_stdio)
-        return complain("nothing to do: no -L, -R or --socks");
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+        if (rules[i].is_broken)
+            return complain("%s", rules[i].text);
     return 0;
 }
 
