@@ -610,7 +610,7 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_submit(struct zcrp_entity *entity, struct zcr
  * collect, no queue. What is left when the peer is lost is lost. Use it for small messages whose
  * loss does not matter, such as answers and words of control.
  *
- * 0; ZCRP_ERROR_BUSY: there is no room, because copies of 1 MiB together, less some 250 bytes for
+ * 0; ZCRP_ERROR_BUSY: there is no room, because copies of 1 MiB together, less some 200 bytes for
  * each, are under way to this peer: try again when something has ended; _SIZE: more than
  * ZCRP_COPY_MOST bytes; _MEMORY; or as zcrp_submit. */
 enum { ZCRP_COPY_MOST = 16384 };

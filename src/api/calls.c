@@ -13,12 +13,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
-    COPIES_BYTES = 1 << 20, /* that the copies of one sender may take */
-    ROOM_LOOKS_EACH = 16,   /* of so many small messages one looks whether memory has room left */
+    ROOM_LOOKS_EACH = 16, /* of so many small messages one looks whether memory has room left */
 };
 
 /* ---- submitting ---- */
@@ -381,28 +379,12 @@ int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size
 
 /* ---- copies ---- */
 
-/* The bytes lie behind the message. NULL: no memory. */
-static struct message *create_copy(const void *bytes, size_t size)
-{
-    struct message *m = malloc((size_t)message_copy_bytes(size));
-
-    if (m == NULL)
-        return NULL;
-    *m = (struct message){
-        .public = {.buffer = (nbyte *)(m + 1), .message_size = size, .buffer_size = size},
-        .is_copy = true,
-    };
-    if (size > 0)
-        memcpy(m->public.buffer, bytes, size);
-    return m;
-}
-
 /* Under the mutex. */
 static int copy_refusal(const struct zcrp_entity *e, size_t size)
 {
     int code = refusal(e);
 
-    if (code == ZCRP_OK && e->copied + message_copy_bytes(size) > COPIES_BYTES)
+    if (code == ZCRP_OK && !copies_have_room(&e->copies, size))
         code = ZCRP_ERROR_BUSY;
     return code;
 }
@@ -418,18 +400,18 @@ int zcrp_send_copy(struct zcrp_entity *sender, const void *bytes, size_t size)
         return code;
     if (size > ZCRP_COPY_MOST)
         return ZCRP_ERROR_SIZE;
-    struct message *m = create_copy(bytes, size);
+    struct message *m = copy_create(bytes, size);
     if (m == NULL)
         return ZCRP_ERROR_MEMORY;
     mutex_lock(&sender->link->mutex);
     code = copy_refusal(sender, size);
     if (code == ZCRP_OK) {
-        sender->copied += message_copy_bytes(size);
+        copies_add(&sender->copies, m);
         submit_any(sender, m, size);
     } else {
         entity_touch(sender);
         entity_leave(sender); /* which may end some of the copies before it */
-        free(m);
+        copy_destroy(m);
     }
     return code;
 }

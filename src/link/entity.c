@@ -10,7 +10,6 @@
 #include "wholes.h"
 
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A deadline that is later by so much is not that of a stream that goes on. The engine is told of
@@ -65,8 +64,7 @@ void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length
         e->failures++;
     }
     if (m->is_copy) {
-        e->copied -= message_copy_bytes(m->size);
-        free(m);
+        copies_end(&e->copies, m);
         return;
     }
     list_add(&e->ended, m);

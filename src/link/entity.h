@@ -23,6 +23,7 @@
 #include "backlog.h"
 #include "channels.h"
 #include "collection.h"
+#include "copies.h"
 #include "flush.h"
 #include "keyed.h"
 #include "link.h"
@@ -72,7 +73,7 @@ struct zcrp_entity {
     struct list ended;        /* (m) messages whose users have to be told */
     uint64_t wrapped;         /* (m) messages in flight in memory that the user brought, and */
     uint64_t unseen;          /* (m) those for which message_is_unseen is true */
-    uint64_t copied;          /* (m) bytes that the copies in flight take (message.h) */
+    struct copies copies;     /* (m) in flight */
     uint64_t messages;        /* (m) that ended well, and */
     uint64_t failures;        /* (m) that did not; */
     uint64_t bytes;           /* (m) of those that ended well */

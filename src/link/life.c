@@ -256,36 +256,16 @@ void entity_destroy(struct zcrp_entity *e)
     free(e);
 }
 
-/* Copies in flight are the sender's alone. What is taken from the machine ends for this process
- * only: nobody is told. A message that another thread was sending at the fork, or that the peer was
- * reading, stays in the machine: its memory is left. */
-static void free_copies(struct zcrp_entity *e)
-{
-    struct event event;
-
-    for (struct message *m = e->backlog.messages.first, *next; m != NULL; m = next) {
-        next = m->links.next;
-        if (m->is_copy)
-            free(m);
-    }
-    machine_fail(&e->machine, clock_now(), OUTCOME_CLOSED);
-    while (machine_event(&e->machine, &event)) {
-        struct message *m = event.user;
-        if (m != NULL && m->is_copy)
-            free(m);
-    }
-}
-
 /* Locks may be held, and lists half changed, by threads that this process does not have: memory of
- * such lists is left. */
+ * such lists is left. Messages are their user's, who may have freed them: nothing looks at one. */
 void entity_abandon(struct zcrp_entity *e)
 {
     if (atomic_load(&e->collection.is_on))
         wake_fini(&e->collection.wake);
     if (!mutex_is_free(&e->link->mutex))
         e->keyed.handshake = NULL;
-    else if (entity_is_sender(e) && e->copied > 0)
-        free_copies(e);
+    else
+        copies_abandon(&e->copies);
     link_abandon(e->link, e->machine.role);
     engine_abandon(&e->member);
     transport_abandon(e->transport);

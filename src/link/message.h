@@ -66,8 +66,7 @@ struct message {
                                     table lies behind the message */
     bool is_wrapped;             /* (c) */
     bool is_lent;                /* (c) the user may not free it; until its owner does */
-    bool is_copy;                /* (c) of what zcrp_send_copy sends: nobody has it, and it is freed
-                                    at its end */
+    bool is_copy;                /* (c) nobody has it but the library (copies.h) */
     nlong seen_bytes;            /* (l) of what it wraps: it ended well with them, */
     instant seen_at;             /* (l) having been given then; see message_is_unseen */
 
@@ -141,12 +140,6 @@ static inline int message_code(const struct message *m)
 /* May pages of its `size` first bytes have to come? Not if it wraps nothing, or if they were there
  * within the last second. */
 bool message_is_unseen(const struct message *m, nlong size, instant now);
-
-/* What a copy of `bytes` takes, with these behind it. */
-static inline uint64_t message_copy_bytes(nlong size)
-{
-    return sizeof(struct message) + size;
-}
 
 /* In flight from now on, and idle until it is queued or in the machine. No thread waits for it, and
  * the results of its last flight are cleared. `now` counts only if it wraps memory. */

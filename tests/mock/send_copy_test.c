@@ -4,6 +4,7 @@
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "entity_faults.h"
+#include "link/message.h"
 
 #include "zcrp.h"
 
@@ -11,11 +12,14 @@
 #include <unistd.h>
 
 static _Atomic int frees;
+static void *block_of_child; /* which nobody else may free */
+static _Atomic int thefts;
 
 void __real_free(void *block);
 void __wrap_free(void *block)
 {
     frees += block != NULL;
+    thefts += block != NULL && block == block_of_child;
     __real_free(block);
 }
 
@@ -90,5 +94,41 @@ TEST(send_copy__a_child_frees_them)
         with = frees_in_a_child(s);
     assert_int_equal(with, without + COPIES);
     (void)zcrp_close(s);
+    loopback_close(&sockets);
+}
+
+/* In a child that has freed a message which its parent has in flight, and uses that memory for
+ * something else: closing the sender does not look there any more. The exit status is how often the
+ * child's own block was freed. */
+static _Noreturn void reuse_and_close(struct zcrp_entity *s, struct zcrp_msg *flying)
+{
+    zcrp_free_msg(flying);
+    block_of_child = malloc(sizeof(struct message));
+    memset(block_of_child, 1, sizeof(struct message));
+    thefts = 0;
+    _exit(zcrp_close(s) == ZCRP_OK ? thefts : 255);
+}
+
+TEST(send_copy__a_child_frees_a_message_before_it_closes_the_sender)
+{
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    const struct zcrp_options options = {.messages = IN_MACHINE, .linger_ns = 1};
+    struct zcrp_msg *flying = zcrp_wrap_msg("flying", 6);
+    struct zcrp_entity *s;
+    int status;
+
+    assert_int_equal(zcrp_open_sender(&s, sockets.sender, &options), ZCRP_OK);
+    assert_int_equal(zcrp_send_copy(s, "copy", 5), ZCRP_OK);
+    assert_int_equal(zcrp_submit(s, flying, 6), ZCRP_OK);
+    for (int i = 0; i < 20; i++) { /* another thread may be within the sender: then all is left */
+        pid_t child = fork();
+        if (child == 0)
+            reuse_and_close(s, flying);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    (void)zcrp_close(s);
+    zcrp_free_msg(flying);
     loopback_close(&sockets);
 }
