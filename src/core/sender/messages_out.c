@@ -93,7 +93,8 @@ static struct message_out *add(struct messages_out *m, void *user, const uint8_t
     message->cut = 0;
     message->units_out = message->pins = 0;
     message->state = MESSAGE_OUT_LIVE; /* its outcome is decided later, and the reason of that */
-    message->is_cut = message->is_whole = message->is_ready = message->is_told = false;
+    message->is_cut = message->is_whole = message->is_joined = false;
+    message->is_ready = message->is_told = false;
     message->next_ready = 0;
     m->live++;
     m->open++;

@@ -49,6 +49,7 @@ struct message_out {
     enum outcome outcome; /* decided unless LIVE */
     bool is_cut;          /* every unit was taken once (0 bytes and VOID are one unit each) */
     bool is_whole;        /* its only unit is out, and is no datagram (sender_take_whole) */
+    bool is_joined;       /* units were joined: nothing tells of one how it was sent before */
     bool may_be_there;    /* the peer closes, and may have it (recovery_end_missing) */
     bool is_ready;        /* its event is in the queue, or was taken */
     bool is_told;         /* its event was taken */

@@ -335,11 +335,12 @@ void recovery_end_ack(struct recovery *r, uint64_t newest, uint64_t oldest)
     r->newest = greater(r->newest, newest);
 }
 
-/* A unit of the message has not arrived; its last transmission was `seq`. */
+/* A unit of the message has not arrived; its last transmission was `seq`. Where units were joined
+ * its predecessors may be another unit's. */
 static void note_missing(struct recovery *r, uint64_t message, uint64_t seq, uint64_t first)
 {
     struct message_out *m = messages_out_find_for(r->to_send.messages, message, false);
-    if (m != NULL && m->may_be_there)
+    if (m != NULL && m->may_be_there && !m->is_joined)
         m->may_be_there = !units_given_up_are_from(&r->given_up, seq, first);
 }
 

@@ -239,7 +239,8 @@ recovery_end_gaps(struct recovery *r, const struct persistence_search *search, u
 
 /* The receiver closes, and has told of each number from `first` on whether it came. Ends each LIVE
  * message that it surely does not have: one of which a unit was never sent, or under none but these
- * numbers; or that is out as a whole. Are others left? O(everything). */
+ * numbers; or that is out as a whole. A message whose units were joined may be there once all of it
+ * was sent. Are others left? O(everything). */
 bool recovery_end_missing(struct recovery *r, uint64_t first, enum outcome outcome);
 
 /* ---- losses ---- */

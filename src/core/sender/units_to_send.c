@@ -33,6 +33,14 @@ static bool is_one(const struct fragment *first, const struct fragment *second)
            first->length + second->length <= UNIT_DATA_MAX;
 }
 
+/* Two units of the message have become one. */
+static void note_joined(struct units_to_send *u, uint64_t number)
+{
+    struct message_out *message = messages_out_find(u->messages, number);
+    message->units_out--;
+    message->is_joined = true;
+}
+
 bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragment)
 {
     struct fragment *oldest = oldest_repeat(u);
@@ -40,7 +48,7 @@ bool units_to_send_rejoin(struct units_to_send *u, const struct fragment *fragme
         return false;
     oldest->offset = fragment->offset;
     oldest->length += fragment->length;
-    messages_out_find(u->messages, fragment->message)->units_out--;
+    note_joined(u, fragment->message);
     return true;
 }
 
@@ -113,7 +121,7 @@ static void join(struct units_to_send *u, struct fragment *first, const struct f
 {
     first->length += second->length;
     first->is_last = second->is_last;
-    messages_out_find(u->messages, first->message)->units_out--;
+    note_joined(u, first->message);
 }
 
 void units_to_send_join(struct units_to_send *u)

@@ -203,6 +203,52 @@ TEST(parts__do_not_fill_the_queue)
     ck_assert_ptr_null(messages_out_find_for(&messages, 0, false));
 }
 
+/* Where the table is full, a unit that is given up joins the repeat that it leads to, and its own
+ * transmissions are forgotten. The peer tells of all from 1 on; it may have the first unit, which
+ * left as 0, and, since 17 brought the second, the whole message. */
+TEST(end_missing__of_what_has_joined_a_repeat)
+{
+    struct message_out *message = add(2), *last;
+    uint64_t seq = 1;
+    uint32_t data;
+    add(13);
+    last = add(1);
+    ck_assert_uint_eq(send(0, 99), UNITS);
+    ck_assert(recovery_repeat(&r, &seq, &data)); /* number 1 */
+    units_to_send_refuse(&r.to_send, last, VOID_CANCELLED, OUTCOME_CANCELLED);
+    seq = 0;
+    ck_assert(recovery_repeat(&r, &seq, &data)); /* number 0, which finds no place */
+    ck_assert_uint_eq(r.to_send.count, 2);
+    ck_assert_uint_eq(units_to_send_at(&r.to_send, 0)->length, 2 * DATA);
+    acknowledge(2, 15);
+    ck_assert_uint_eq(send(0, 2), 2); /* as 16 and 17 */
+    ck_assert_uint_eq(acknowledge(17, 18), 1);
+    ck_assert(recovery_end_missing(&r, 1, OUTCOME_CUT_OFF));
+    ck_assert_int_eq(message->state, MESSAGE_OUT_LIVE);
+}
+
+/* Two repeats become one, and leave as two again, 16 and 17, and both seem to repeat number 0. But
+ * the first unit arrives as 16, and the second one has arrived as 1: the peer has the message. */
+TEST(end_missing__of_what_was_joined)
+{
+    struct message_out *message = add(2);
+    struct interval late = {.first = 1, .last = 2};
+    uint64_t seq = 0;
+    uint32_t data;
+    add(14);
+    ck_assert_uint_eq(send(0, 99), UNITS);
+    acknowledge(2, 16);
+    ck_assert(recovery_repeat(&r, &seq, &data));
+    ck_assert(recovery_repeat(&r, &seq, &data));
+    recovery_join(&r);
+    ck_assert_uint_eq(r.to_send.count, 1);
+    ck_assert_uint_eq(send(0, 2), 2);
+    ck_assert_uint_eq(acknowledge(16, 17), 1);
+    ck_assert_ptr_nonnull(recovery_late(&r, &rtt, 0, 16, &late));
+    ck_assert(recovery_end_missing(&r, 0, OUTCOME_CUT_OFF));
+    ck_assert_int_eq(message->state, MESSAGE_OUT_LIVE);
+}
+
 TEST(put_back__is_no_loss)
 {
     add(4);
