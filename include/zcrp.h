@@ -478,7 +478,9 @@ struct zcrp_options {
                               and again that its port is closed, and no question is answered. (A
                               caller with keys may only have moved: twice keepalive_ns later.) A
                               limit of INT64_MAX disregards that, too. Default 30 s */
-    int64_t linger_ns;     /* longest time in close without a new acknowledgement; default 5 s */
+    int64_t linger_ns;     /* longest time in close without a new acknowledgement; default 5 s. A
+                              sender may take 3 s to confirm a receiver's close, in which it asks
+                              what has arrived */
     uint32_t send_buffer;  /* socket buffers to ask the kernel for, bytes, 1 .. 2^32 - 1, of which
                               1 GiB is asked for at most; default 4 MiB */
     uint32_t receive_buffer;

@@ -14,7 +14,7 @@ static const duration LATELY = 250 * MILLISECOND;
 static const duration ANSWER_INTERVAL = MILLISECOND;
 static const duration STOPPED = 200 * MILLISECOND; /* later than a starved thread usually is */
 static const duration HEARS = 100 * MILLISECOND;   /* so long is heard what came meanwhile */
-static const duration PARTING = 5 * SECOND;        /* without news of a peer that closes */
+static const duration PARTING = 3 * SECOND;        /* without news of a peer that closes */
 static const duration NO_KEYS_DOUBT = 500 * MILLISECOND; /* who said so may be a stranger */
 
 enum {

@@ -1,14 +1,15 @@
 /* The peer closes, and its last acknowledgements do not say of every unit whether it has that. */
 #include "../../support/suite.h"
+#include "link/options.h"
 #include "sender_rig.h"
 
-enum { LIMIT = 5 }; /* seconds without news */
+enum { LIMIT = 3 }; /* seconds without news */
 
 FIXTURE(sender_rig_start, sender_rig_fini)
 
 /* A message of four units is in transit as 0 to 3; all that was heard of them is that 3 came, so 0
  * is in transit again, as 4. */
-static void send(uint32_t more)
+static void send_four(uint32_t more)
 {
     sender_rig_submit(4 * (uint64_t)RIG_DATA);
     for (uint32_t i = 0; i < more; i++)
@@ -43,7 +44,7 @@ static uint32_t take_units(void)
  * of. */
 TEST(parting__asks_for_what_may_be_there)
 {
-    send(0);
+    send_four(0);
     sender_rig_say_ack("3 4", true);
     sender_rig_expect_no_event();
     sender_rig_wait();
@@ -60,7 +61,7 @@ TEST(parting__asks_for_what_may_be_there)
 /* It says that 0 to 2 did not come: then nothing is to be asked. */
 TEST(parting__at_once_if_all_is_told)
 {
-    send(0);
+    send_four(0);
     sender_rig_say_ack("0 3 4", true);
     sender_rig_expect_event(OUTCOME_CUT_OFF, 0);
     expect_confirmation();
@@ -69,7 +70,7 @@ TEST(parting__at_once_if_all_is_told)
 /* Units that were sent first behind all that it tells of are not there. */
 TEST(parting__at_once_if_one_is_surely_missing)
 {
-    send(0);
+    send_four(0);
     sender_rig_say_ack("3 4", false);
     sender_rig_wait();
     ck_assert_uint_ge(take_units(), 2);
@@ -82,7 +83,7 @@ TEST(parting__at_once_if_one_is_surely_missing)
 /* One message may be there, and those that have no buffer are not. */
 TEST(parting__ends_what_was_not_sent)
 {
-    send(2);
+    send_four(2);
     sender_rig_say_ack("3 4", true);
     sender_rig_expect_event(OUTCOME_CUT_OFF, 0);
     sender_rig_expect_event(OUTCOME_CUT_OFF, 0);
@@ -97,7 +98,7 @@ TEST(parting__ends_what_was_not_sent)
 /* The peer goes on to close, and acknowledges nothing: it does not have it. */
 TEST(parting__for_a_while_only)
 {
-    send(0);
+    send_four(0);
     rig.now += 100 * MILLISECOND;
     sender_rig_say_ack("3 4", true);
     instant began = rig.now;
@@ -119,11 +120,30 @@ TEST(parting__for_a_while_only)
     ck_assert_uint_le(units, 100);
 }
 
+/* A receiver that closes still waits for the confirmation when that comes, also over a round trip
+ * of a second, unless its user has said otherwise. */
+TEST(parting__ends_while_the_peer_waits)
+{
+    struct zcrp_options defaults;
+    struct event event;
+    ck_assert_int_eq(options_complete(&defaults, NULL, 0), ZCRP_OK);
+    send_four(0);
+    sender_rig_say_ack("3 4", true);
+    instant began = rig.now;
+    while (!sender_event(rig.s, &event)) {
+        sender_rig_wait();
+        while (sender_take(rig.s, rig.now, &rig.burst))
+            sender_sent(rig.s, rig.now, &rig.burst, 1);
+    }
+    ck_assert_int_eq(event.outcome, OUTCOME_CUT_OFF);
+    ck_assert_int_lt(rig.now - began, defaults.linger_ns - SECOND);
+}
+
 /* This side was stopped beyond the limit: so it hears what came meanwhile. But a peer that says the
  * close all the time does not hold it. */
 TEST(parting__for_a_while_only_after_a_stop)
 {
-    send(0);
+    send_four(0);
     sender_rig_say_ack("3 4", true);
     rig.now += LIMIT * SECOND + 300 * MILLISECOND;
     instant resumed = rig.now;
@@ -148,7 +168,7 @@ TEST(parting__of_a_peer_that_dies, .rows = 2)
     config.stays = _i == 1;
     sender_rig_fini();
     sender_rig_init(&config);
-    send(0);
+    send_four(0);
     sender_rig_say_ack("3 4", true);
     sender_fail(rig.s, rig.now, OUTCOME_DIED);
     sender_rig_expect_event(OUTCOME_CUT_OFF, 0);
@@ -162,7 +182,7 @@ TEST(parting__of_a_peer_that_another_one_follows, .rows = 2)
     config.stays = _i == 1;
     sender_rig_fini();
     sender_rig_init(&config);
-    send(0);
+    send_four(0);
     sender_rig_say_ack("3 4", true);
     struct hello hello = {.nonce = 0};
     while (hello.nonce == 0) {
@@ -191,7 +211,7 @@ TEST(parting__not_beyond_a_limit)
     config.progress = 2 * SECOND;
     sender_rig_fini();
     sender_rig_init(&config);
-    send(0);
+    send_four(0);
     sender_rig_say_ack("3 4", true);
     instant began = rig.now;
     struct event event;
@@ -207,7 +227,7 @@ TEST(parting__not_beyond_a_limit)
 /* The user cancels it meanwhile: there is nothing left to be asked for. */
 TEST(parting__until_it_is_cancelled)
 {
-    send(0);
+    send_four(0);
     sender_rig_say_ack("3 4", true);
     ck_assert(sender_cancel(rig.s, rig.now, 0));
     sender_rig_expect_event(OUTCOME_CANCELLED, 0);
@@ -222,7 +242,7 @@ TEST(parting__of_a_connection)
     config.stays = true;
     sender_rig_fini();
     sender_rig_init(&config);
-    send(0);
+    send_four(0);
     sender_rig_say_ack("3 4", true);
     ck_assert_int_eq(sender_link(rig.s), LINK_UP);
     sender_rig_say_ack("0 5", true);
@@ -235,7 +255,7 @@ TEST(parting__of_a_connection)
 /* This side closes, too. */
 TEST(parting__of_both)
 {
-    send(0);
+    send_four(0);
     sender_close(rig.s, rig.now);
     sender_rig_say_ack("3 4", true);
     ck_assert(!sender_is_closed(rig.s));
