@@ -105,10 +105,6 @@ static struct completions *put(struct collection *c, struct list ended, struct w
 
 struct completions *collection_put(struct collection *c, struct list ended, struct wakes *wakes)
 {
-    if (!collection_has_taker(c))
-        ended = messages_tell(ended, wakes);
-    if (ended.first == NULL)
-        return NULL;
     ended = hand_over(c, ended, wakes);
     return ended.first != NULL ? put(c, ended, wakes) : NULL;
 }

@@ -54,7 +54,7 @@ static inline bool collection_has_taker(const struct collection *c)
  * taken then, but for those that the taker of the queue who looks in this thread is told of at
  * once. Under the link's mutex: a thread that begins to take passes the mutex, so it finds each
  * message open, or it will be put. Returns the queue to be told, to be given to collection_tell;
- * NULL: none. */
+ * NULL: none. `ended` is not empty. */
 struct completions *collection_put(struct collection *c, struct list ended, struct wakes *wakes);
 
 /* Messages were put: makes the descriptor readable, and wakes the queue's takers. Not locked. */

@@ -67,7 +67,12 @@ void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length
         copies_end(&e->copies, m);
         return;
     }
-    list_add(&e->ended, m);
+    if (m->is_lent || collection_has_taker(&e->collection)) {
+        list_add(&e->ended, m);
+    } else {
+        e->has_opened = true;
+        latch_open_under_mutex(&m->latch, &e->opened);
+    }
 }
 
 static void end_backlog(struct zcrp_entity *e, int code)
@@ -343,15 +348,25 @@ struct ending {
     struct completions *queue; /* whose takers are to be woken; NULL: none */
 };
 
+/* Are there messages that are to be told of? There need not be such a half. */
+static bool has_ended(const struct zcrp_entity *e)
+{
+    return e != NULL && (e->has_opened || e->ended.first != NULL);
+}
+
 /* Locked. */
 static void end_messages(struct zcrp_entity *e, struct ending *ending)
 {
-    ending->any = e->ended.first != NULL;
-    ending->wakes.count = 0;
+    ending->any = has_ended(e);
     if (!ending->any)
         return;
-    ending->queue = collection_put(&e->collection, e->ended, &ending->wakes);
+    ending->queue = NULL;
+    if (e->ended.first != NULL)
+        ending->queue = collection_put(&e->collection, e->ended, &e->opened);
+    ending->wakes = e->opened;
     e->ended = (struct list){.first = NULL};
+    e->opened.count = 0;
+    e->has_opened = false;
 }
 
 /* Not locked. */
@@ -418,12 +433,6 @@ static uint32_t find_all(struct link *l, struct effects effects[LINK_HALVES], bo
     return count;
 }
 
-/* Are there messages that are to be told of? There need not be such a half. */
-static bool has_ended(const struct zcrp_entity *e)
-{
-    return e != NULL && e->ended.first != NULL;
-}
-
 void entity_leave(struct zcrp_entity *e)
 {
     struct link *l = e->link;
@@ -460,7 +469,7 @@ void entity_leave_to_send(struct zcrp_entity *e)
         if (!(e->link->touched & UINT32_C(1) << role))
             continue;
         take_endings(half);
-        any |= half->ended.first != NULL || ways_must_meet(half);
+        any |= has_ended(half) || ways_must_meet(half);
     }
     if (any)
         entity_leave(e);

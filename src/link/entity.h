@@ -70,7 +70,9 @@ struct zcrp_entity {
     int close_code;           /* (m) what close has found out about the peer, once FAILING */
     struct machine machine;   /* (m) */
     struct backlog backlog;   /* (m) */
-    struct list ended;        /* (m) messages whose users have to be told */
+    struct list ended;        /* (m) messages that have ended, to be put in the collection */
+    struct wakes opened;      /* (m) who sleeps on others that have ended, and */
+    bool has_opened;          /* (m) whether any have: waiters for several are to be told */
     uint64_t wrapped;         /* (m) messages in flight in memory that the user brought, and */
     uint64_t unseen;          /* (m) those for which message_is_unseen is true */
     struct copies copies;     /* (m) in flight */
@@ -146,8 +148,9 @@ void entity_leave_ended(struct zcrp_entity *e);
  * other news is told at the end of the section. */
 void entity_leave_to_send(struct zcrp_entity *e);
 
-/* A message that is neither in the machine nor in the backlog any more ends so. It is told when the
- * section is over; or freed now, if it is a copy. Locked. */
+/* A message that is neither in the machine nor in the backlog any more ends so. Its latch opens, or
+ * it is freed, if it is a copy: it may be gone when this returns. If it is to be collected that
+ * waits for the end of the section. Locked. */
 void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length);
 
 /* The entity moves on, or stays (CHECKed: it never moves back). Locked. */

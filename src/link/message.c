@@ -133,17 +133,6 @@ void message_decide(struct message *m, int code, nlong length)
     m->seen_bytes = code == ZCRP_OK ? length : 0;
 }
 
-/* One whose latch is open may be in another list at once. */
-struct list messages_tell(struct list ended, struct wakes *wakes)
-{
-    while (ended.first != NULL && !ended.first->is_lent) {
-        struct message *m = ended.first;
-        ended.first = m->links.next;
-        latch_open_under_mutex(&m->latch, wakes);
-    }
-    return ended;
-}
-
 void message_move(struct message *m, enum message_life life)
 {
     CHECK(life > m->life);

@@ -1,13 +1,14 @@
 /* A message: what the user sees of it, and what the library knows; and lists of messages.
  *
  *     begin            latch closes
- *       IDLE --------------------> IN_MACHINE -----> ENDED     told: the latch opens
+ *       IDLE --------------------> IN_MACHINE -----> ENDED     the latch opens
  *          \---> QUEUED ---------^                ^
  *                    \---cancelled, or failed-----/
  *
- * The latch is closed exactly while the message is in flight: from begin until its end is told.
- * A thread that finds it open may read the rest without a lock, and only then may the message be
- * freed. It opens last: once it is open, the library does not touch the message any more.
+ * The latch is closed exactly while the message is in flight: from begin until entity_end or the
+ * collection opens it. A thread that finds it open may read the rest without a lock, and only then
+ * may the message be freed. It opens last: once it is open, the library does not touch the message
+ * any more.
  *
  * Lock letters: (m) the mutex of the entity it is in flight in; (k) the collections' mutex;
  * (l) written before the latch opens or while no other call has the message, read while it is
@@ -154,11 +155,5 @@ void message_clear(const struct message *m, uint64_t first, uint64_t last);
 
 /* Its end is decided, but no thread outside sees it yet. Under the mutex. */
 void message_decide(struct message *m, int code, nlong length);
-
-/* Opens the latches of a list of messages, whose ends are decided, in this order. They may be gone
- * when this returns. One that the library lends comes before its user can take anything, and waits
- * for a taker: it is returned, with those behind it. Under the mutex; wakes_run and bell_ring are
- * left to the caller. */
-struct list messages_tell(struct list ended, struct wakes *wakes);
 
 #endif

@@ -6,11 +6,8 @@
 /* The message ends, and its user may see it. */
 static void end(struct message *m, int code, nlong length)
 {
-    struct wakes wakes = {.count = 0};
-
     message_decide(m, code, length);
-    (void)messages_tell((struct list){.first = m, .last = m}, &wakes);
-    wakes_run(&wakes);
+    latch_open(&m->latch);
 }
 
 TEST(zcrp_alloc_msg__sizes)
