@@ -275,19 +275,19 @@ static bool is_within_staging(const struct ring_whole *whole)
     return (uint64_t)whole->at + whole->bytes <= SHM_STAGING;
 }
 
-static bool look_whole(struct shm *n, struct ring_whole *whole)
+static bool look_whole(const struct shm *n, uint32_t ahead, struct ring_whole *whole)
 {
-    struct ring_reader *r = &n->in->ring;
-
-    return ring_look_whole(r, 0, whole) || (shm_has_notes(n) && ring_look_whole(r, 0, whole));
+    return ring_look_whole(&n->in->ring, ahead, whole) && is_within_staging(whole);
 }
 
-/* The next. One that says that it lies elsewhere is passed, like other nonsense: one round at most
- * (ring_skip). */
-static bool find_whole(struct shm *n, struct ring_whole *whole)
+/* The next one is none, or is to be passed: was revoked, or makes no sense. One that says that it
+ * lies elsewhere is passed, too: one round at most (ring_skip). False: there is none behind it. */
+__attribute__((noinline)) static bool pass_to_whole(struct shm *n)
 {
-    for (uint32_t i = 0; i < RING_NOTES && look_whole(n, whole); i++) {
-        if (is_within_staging(whole))
+    struct ring_whole whole;
+
+    for (uint32_t i = 0; i < RING_NOTES && shm_has_notes(n); i++) {
+        if (!ring_look_whole(&n->in->ring, 0, &whole) || is_within_staging(&whole))
             return true;
         (void)ring_finish(&n->in->ring, RING_DONE);
     }
@@ -300,8 +300,8 @@ bool shm_whole(struct shm *n, uint32_t ahead, struct whole_arrived *out)
 
     if (!shm_is_here(n) || n->in->lates > 0)
         return false;
-    if (ahead == 0 ? !find_whole(n, &whole)
-                   : !ring_look_whole(&n->in->ring, ahead, &whole) || !is_within_staging(&whole))
+    if (!look_whole(n, ahead, &whole) &&
+        (ahead > 0 || !pass_to_whole(n) || !look_whole(n, 0, &whole)))
         return false;
     *out = (struct whole_arrived){whole.message, n->page->staging + whole.at, whole.bytes};
     return true;

@@ -122,24 +122,40 @@ bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped)
     return true;
 }
 
+/* How many notes from this one on have records, and slots, that lie side by side. */
+static uint64_t row_from(uint64_t number)
+{
+    uint64_t i = number % RING_NOTES;
+
+    return (i < RING_NEAR ? RING_NEAR : RING_NOTES) - i;
+}
+
+/* A whole message of this owner that the reader has taken? Also behind control_ring_say_awaited. */
+static bool is_taken(const struct ring_record *record, const struct ring_slot *slot, uint64_t owner)
+{
+    return record->is_whole && !record->is_pinned && record->owner == owner &&
+           owner != RING_NOBODY && atomic_load(&slot->state) == RING_DONE;
+}
+
 uint32_t ring_reap_wholes(struct ring_writer *w, uint32_t most, struct ring_reaped *reaped)
 {
     uint64_t first = atomic_load_explicit(&w->reaped, memory_order_relaxed);
-    uint64_t notes = lesser(most, lesser(w->wholes, atomic_load(&w->head) - first));
-    uint64_t owner = record_of(w, first)->owner;
+    uint64_t notes = lesser(w->wholes, atomic_load(&w->head) - first);
+    const struct ring_record *record = record_of(w, first);
+    struct ring_slot *slot = slot_at(w->ring, first);
     uint32_t count = 0;
 
-    for (; count < notes; count++) {
-        const struct ring_record *record = record_of(w, first + count);
-        struct ring_slot *slot = slot_at(w->ring, first + count);
-        if (!record->is_whole || record->is_pinned || record->owner == RING_NOBODY ||
-            record->owner != owner + count ||
-            atomic_load(&slot->state) != RING_DONE) /* also behind control_ring_say_awaited */
+    reaped->owner = record->owner;
+    for (notes = lesser(notes, lesser(most, row_from(first))); count < notes; count++) {
+        if (!is_taken(record, slot, reaped->owner + count))
             break;
         store(&slot->state, RING_EMPTY);
         reaped->staged = record->staged;
+        if (count + 1 < notes) { /* there is another */
+            record++;
+            slot--; /* the first notes have the last slots */
+        }
     }
-    reaped->owner = owner;
     w->wholes -= count;
     if (count > 0)
         atomic_store_explicit(&w->reaped, first + count, memory_order_release);

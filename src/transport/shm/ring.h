@@ -153,9 +153,9 @@ struct ring_reaped {
 /* The oldest note, if the reader is done with it. By one thread at a time; another may offer. */
 bool ring_reap(struct ring_writer *w, struct ring_reaped *reaped);
 
-/* As many of the oldest as are of whole messages that the reader has taken, and whose owners count
- * on from the first one's: `most` at most. How many; then `*reaped` is of the first, but `staged`
- * of the last. */
+/* Some of the oldest, of whole messages that the reader has taken, and whose owners count on from
+ * the first one's: `most` at most. How many; then `*reaped` is of the first, but `staged` of the
+ * last. There may be more, unless it is 0. */
 uint32_t ring_reap_wholes(struct ring_writer *w, uint32_t most, struct ring_reaped *reaped);
 
 /* Are there whole messages, and is the reader done with the oldest note, which may be a unit's in

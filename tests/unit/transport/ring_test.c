@@ -488,6 +488,34 @@ TEST(ring_whole__is_reaped)
     ck_assert(!ring_has_whole_to_reap(&writer)); /* a unit is none */
 }
 
+/* Several in one go, round and round, with one that is not reaped so in between. */
+TEST(ring_reap_wholes__in_order)
+{
+    struct ring_reaped reaped;
+
+    for (uint64_t owner = 0; owner < 5 * RING_NOTES;) {
+        uint64_t end = owner + 100;
+        for (uint64_t i = owner; i < end; i++) {
+            bool wakes;
+            ck_assert(ring_offer_whole(&writer, &a_whole, i, 10 * i, &wakes));
+            ck_assert(ring_finish(&reader, RING_DONE));
+        }
+        offer_whole(&a_whole, end);
+        for (uint32_t count, most = 64; owner < end; owner += count) {
+            count = ring_reap_wholes(&writer, most, &reaped);
+            ck_assert_uint_ge(count, 1);
+            ck_assert_uint_le(count, most);
+            ck_assert_uint_eq(reaped.owner, owner);
+            ck_assert_uint_eq(reaped.staged, 10 * (owner + count - 1));
+        }
+        ck_assert_uint_eq(writer.wholes, 1);
+        ck_assert_uint_eq(ring_reap_wholes(&writer, 64, &reaped), 0);
+        ck_assert(ring_finish(&reader, RING_FAULTED));
+        ck_assert_uint_eq(ring_reap_wholes(&writer, 64, &reaped), 0);
+        expect_reaped(owner++, true);
+    }
+}
+
 /* Nobody acknowledges that unit, so nothing else brings a sender that sleeps to look behind it. */
 TEST(ring_whole__behind_a_revoked_unit)
 {
