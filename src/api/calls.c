@@ -144,29 +144,33 @@ __attribute__((noinline)) static void submit_and_leave(struct zcrp_entity *e, st
         entity_leave(e);
 }
 
-/* The section ends, and memory has to have room for the next one. */
-__attribute__((noinline)) static void leave_crowded(struct zcrp_entity *e)
+/* The section ends. Memory has to have room for the next one, and a peer that sleeps wakes. */
+__attribute__((noinline)) static void leave_looking(struct zcrp_entity *e)
 {
-    ways_reap(e);
-    entity_leave_ended(e);
+    struct transport *t = e->transport;
+    bool wakes = t->must_wake_peer;
+
+    t->must_wake_peer = false;
+    if (transport_has_room(t)) {
+        mutex_unlock(&e->link->mutex);
+    } else {
+        ways_reap(e);
+        entity_leave_ended(e);
+    }
+    if (wakes)
+        channel_wake_peer(t->out);
 }
 
 /* Under the mutex, which it leaves: the straight way of a small message on one host. False if it is
  * none. */
 static inline bool submit_whole(struct zcrp_entity *e, struct message *m, nlong size)
 {
-    struct transport *t = e->transport;
-
     if (!wholes_submit(e, m, size))
         return false;
-    bool wakes = t->must_wake_peer;
-    t->must_wake_peer = false;
-    if (m->number % ROOM_LOOKS_EACH != 0 || transport_has_room(t))
-        mutex_unlock(&e->link->mutex);
+    if (m->number % ROOM_LOOKS_EACH == 0 || e->transport->must_wake_peer)
+        leave_looking(e);
     else
-        leave_crowded(e);
-    if (wakes)
-        channel_wake_peer(t->out);
+        mutex_unlock(&e->link->mutex);
     return true;
 }
 

@@ -192,7 +192,8 @@ bool transport_put_whole(struct transport *t, uint64_t in_session, uint64_t owne
 
     if (!shm_put_whole(t->shm, in_session, owner, bytes, &wakes))
         return false;
-    t->must_wake_peer |= wakes;
+    if (wakes)
+        t->must_wake_peer = true;
     if (t->watch_at == NEVER)
         t->watch_at = clock_now() + WATCH;
     return true;
