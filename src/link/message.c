@@ -99,9 +99,10 @@ bool message_is_unseen(const struct message *m, nlong size, instant now)
 
 void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, instant now)
 {
-    m->is_unseen = message_is_unseen(m, size, now);
-    if (m->is_unseen)
-        m->seen_at = now;
+    if (m->is_wrapped) { /* no other is unseen */
+        m->is_unseen = message_is_unseen(m, size, now);
+        m->seen_at = m->is_unseen ? now : m->seen_at;
+    }
     m->entity = entity;
     m->generation = forked_generation();
     m->size = size;
