@@ -172,7 +172,7 @@ WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-pr
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE $(WIDE) -Isrc -Iinclude -Itools -fPIC -fvisibility=hidden -pthread \
 	$(WARNINGS) $(WERROR) $(if $(ISAL),-DZCRP_ISAL) $(if $(GNUTLS),-DZCRP_KEYS) \
 	$(if $(IPSEC_MB),-DZCRP_IPSEC_MB) $(CPPFLAGS) $(CFLAGS) $(flags_$(VARIANT))
-# Two builds in two folders have the same bytes (tools/reproducible), because debug information does not name this folder.
+# Two builds in two folders have the same bytes (tests/checks/reproducible): debug information does not name this folder.
 # In reports of sanitizers and of gcov it does.
 ANYWHERE := $(if $(flags_$(VARIANT)),,'-ffile-prefix-map=$(CURDIR)=.')
 LINK = $(CC) -pthread $(if $(LTO),-fno-lto) $(CFLAGS) $(flags_$(VARIANT)) $(LDFLAGS)
@@ -309,11 +309,11 @@ demo: all
 format:
 	@clang-format -i $(CODE)
 tidy:
-	@tools/tidy $(to_tidy)
+	@tests/checks/tidy $(to_tidy)
 layers: $(LIBRARY)
-	@tools/layers $(filter $(OBJ)/src/core/%,$^)
+	@tests/checks/layers $(filter $(OBJ)/src/core/%,$^)
 symbols: $(SHARED) $(STATIC)
-	@tools/symbols $^
+	@tests/checks/symbols $^
 
 clean:
 	rm -rf build

@@ -72,12 +72,12 @@ wheel: sdist
 PYTHONS ?= 3.9 3.10 3.11 3.12 3.13
 RELEASES ?= bookworm trixie
 wheelhouse: wheel
-	@$(venv)/python tools/wheel-check gather $(PYTHONS)
-in_bare := apt-get update -q && apt-get install -y -q --no-install-recommends python3-venv && python3 tools/wheel-check here
+	@$(venv)/python tests/checks/wheel-check gather $(PYTHONS)
+in_bare := apt-get update -q && apt-get install -y -q --no-install-recommends python3-venv && python3 tests/checks/wheel-check here
 wheel-check:
 	+@tools/run-tests --verbose --timeout 1800 $(if $(TALLY),--tally $(TALLY)) \
-		'wheel/files:build=$(parallel) wheelhouse' 'wheel/sdist:alone=tools/wheel-check sdist' \
-		$(foreach p,$(PYTHONS),'wheel/python$p:alone=tools/wheel-check $p') \
+		'wheel/files:build=$(parallel) wheelhouse' 'wheel/sdist:alone=tests/checks/wheel-check sdist' \
+		$(foreach p,$(PYTHONS),'wheel/python$p:alone=tests/checks/wheel-check $p') \
 		$(foreach r,$(RELEASES),'wheel/$r:alone=env WITH=$(PYTHON_ROOM)/wheelhouse tools/fresh $r "$(in_bare)"')
 
 .PHONY: libraries python-package python-check python-upstream python-bench python-bench-dask python-api sdist wheel \

@@ -150,16 +150,16 @@ checks = $(LIBRARY) $(STATIC) $(SHARED) $(PROGRAMS) $(SCRIPTS)
 tests_scripts := $(tests_e2e)
 tests_e2e :=
 tests_provider := $(if $(HAS_FABRIC),,'provider=sh -c "echo there is no rdma/fabric.h: libfabric-dev; exit 77"')
-tests_checks = 'checks/layers=tools/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))' \
-	'checks/symbols=tools/symbols $(SHARED) $(STATIC)' \
-	'checks/format=tools/format-check $(CODE)' \
-	'checks/words=tools/words --ranges' \
-	'checks/english=tools/english' 'checks/english-self-test=tools/english --self-test' \
-	'checks/listed=tools/checks-listed' 'checks/listed-self-test=tools/checks-listed --self-test' \
+tests_checks = 'checks/layers=tests/checks/layers $(filter $(OBJ)/src/core/%,$(LIBRARY))' \
+	'checks/symbols=tests/checks/symbols $(SHARED) $(STATIC)' \
+	'checks/format=tests/checks/format-check $(CODE)' \
+	'checks/words=tests/checks/words --ranges' \
+	'checks/english=tests/checks/english' 'checks/english-self-test=tests/checks/english --self-test' \
+	'checks/listed=tests/checks/checks-listed' 'checks/listed-self-test=tests/checks/checks-listed --self-test' \
 	$(foreach c,gcc clang,'checks/header-c-$(c)=$(c) -std=c11 -x c $(header_flags)') \
 	$(foreach c,g++ clang++,'checks/header-c++-$(c)=$(c) -std=c++11 -x c++ $(header_flags)') \
 	'checks/codec=python3 tests/peer/codec.py docs/vectors/datagrams.txt' \
-	'checks/install=tools/install-check' 'checks/without-keys=tools/without-keys $(CC) -fno-lto \
+	'checks/install=tests/checks/install-check' 'checks/without-keys=tests/checks/without-keys $(CC) -fno-lto \
 	$(filter-out $(OBJ)/src/keys/%,$(LIBRARY)) $(SODIUM) $(ISAL)'
 header_flags := -fsyntax-only -Wall -Wextra -Wpedantic $(WERROR) include/zcrp.h
 
@@ -227,7 +227,7 @@ check:
 
 # ---- make check-all: the rest, too
 
-packages_check := sh tools/setup packages && tools/packages-check
+packages_check := sh tools/setup packages && tests/checks/packages-check
 
 TOTAL := $(CURDIR)/build/total
 or_failure = || echo 0 1 0 >>$(TOTAL)
@@ -251,10 +251,10 @@ check-all:
 	+@$(parallel) targets TALLY=$(TOTAL) $(or_failure)
 	+@$(parallel) wheel-check TALLY=$(TOTAL) $(or_failure)
 	@ZCRP_STRESS_SECONDS=60 tools/run-tests --verbose --timeout 7200 --tally $(TOTAL) \
-		asan:e2e/stress tsan:e2e/stress 'model/large=tests/model/run --large' 'symbolic/keys:alone=tests/symbolic/run' 'checks/tidy:alone=tools/tidy $(to_tidy)' \
-		'checks/layers-self-test=tools/layers --self-test' 'checks/symbols-self-test=tools/symbols --self-test' \
-		'checks/install-as-built:alone=tools/install-as-built' 'checks/reproducible:alone=tools/reproducible' \
-		'checks/meson:alone=tools/meson-check' \
+		asan:e2e/stress tsan:e2e/stress 'model/large=tests/model/run --large' 'symbolic/keys:alone=tests/symbolic/run' 'checks/tidy:alone=tests/checks/tidy $(to_tidy)' \
+		'checks/layers-self-test=tests/checks/layers --self-test' 'checks/symbols-self-test=tests/checks/symbols --self-test' \
+		'checks/install-as-built:alone=tests/checks/install-as-built' 'checks/reproducible:alone=tests/checks/reproducible' \
+		'checks/meson:alone=tests/checks/meson-check' \
 		'fresh/trixie=tools/fresh trixie' 'fresh/bookworm=tools/fresh bookworm' \
 		'fresh/packages-trixie=tools/fresh trixie "$(packages_check)"' \
 		'fresh/packages-bookworm=tools/fresh bookworm "$(packages_check)"'

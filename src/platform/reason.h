@@ -5,9 +5,9 @@
  * The function that finds the cause writes the line and returns the code. A line belongs to its
  * code, and stays until the thread writes another one. Five codes have lines: ZCRP_ERROR_ARGUMENT,
  * _ADDRESS, _SYSTEM, _EXPOSED and _REFUSED. Each place that returns one of them has to write a
- * line, or zcrp_explain would repeat the line of an earlier failure (`tools/words` looks for such
- * places of the first four). Messages never fail with one of the first four. If a message fails
- * with _REFUSED, the line says no more than zcrp_strerror.
+ * line, or zcrp_explain would repeat the line of an earlier failure (`tests/checks/words` looks for
+ * such places of the first four). Messages never fail with one of the first four. If a message
+ * fails with _REFUSED, the line says no more than zcrp_strerror.
  *
  * Each thread has a buffer for its line: nothing is allocated, and no other thread sees the line. A
  * child process starts with the line of the thread that forked. Not for signal handlers. */

@@ -1,5 +1,5 @@
 /* One message between two ends in one process, with keys if the library has them. `meson test` runs
- * it, and tools/meson-check builds it in a project that has libzcrp as a subproject. */
+ * it, and tests/checks/meson-check builds it in a project that has libzcrp as a subproject. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
