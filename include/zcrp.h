@@ -1080,7 +1080,8 @@ ZCRP_PUBLIC int zcrp_connection_interrupt(struct zcrp_connection *connection);
  * connection. Messages that are left fail with ZCRP_ERROR_CLOSED. 0, or ZCRP_ERROR_TIMEOUT if the
  * peer did not confirm, or _BUSY, as zcrp_close returns them, or ZCRP_ERROR_KEYS if one end refused
  * the other's keys. If both ends close at once, the peer may be gone before its confirmation
- * arrives: then the close takes 0.3 s longer, and still counts as confirmed. NULL is fine. */
+ * arrives: then the close takes 0.3 s longer, or eight round trips, but at most 2.6 s, and still
+ * counts as confirmed. NULL is fine. */
 ZCRP_PUBLIC int zcrp_connection_close(struct zcrp_connection *connection);
 
 /* ---- Completion queues ----------------------------------------------------------------------

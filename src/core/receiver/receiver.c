@@ -218,7 +218,8 @@ bool receiver_is_closed(const struct receiver *r)
 
 bool receiver_is_confirmed(const struct receiver *r)
 {
-    return r->phase == RECEIVER_CONFIRMED;
+    bool needs_none = r->phase == RECEIVER_CLOSING && receiver_timer_has_said_enough(r);
+    return r->phase == RECEIVER_CONFIRMED || needs_none;
 }
 
 /* ---- time ---- */

@@ -280,6 +280,10 @@ void receiver_hold(struct receiver *r, bool is_held);
 /* Starts to close: what is posted fails with CLOSED, the peer is told. */
 void receiver_close(struct receiver *r, instant now);
 bool receiver_is_closed(const struct receiver *r);
+
+/* The peer has confirmed the close, or need not. In the second case the receiver may not be closed
+ * yet, because the peer's sender may still ask what has arrived: a caller that waits no longer has
+ * closed in order nevertheless. */
 bool receiver_is_confirmed(const struct receiver *r);
 
 /* Both ends know that the connection ends, as sender_agree_close. */

@@ -32,7 +32,9 @@ enum {
     CALM_TRIPS = 2,     /* round trips, between messages that come calmly, */
     CALM_UNITS = 1024,  /* of which so many units have come in order */
     LAST_CLOSINGS = 8,  /* unanswered, after which a closing receiver gives up, */
-    ENOUGH_SAID = 4,    /* or one whose peer knows already has said enough */
+    ENOUGH_SAID = 4,    /* or one whose peer knows already has said enough, */
+    ENOUGH_MOST = 7,    /* but on a long path it goes on, so often at most, */
+    ASKED_TRIPS = 8,    /* for these round trips: the peer may ask what has arrived, twice */
 };
 
 /* ---- how many ---- */
@@ -169,6 +171,23 @@ instant receiver_deadline(const struct receiver *r)
     return instant_earlier(first, instant_earlier(request_at(r), closing_at(r)));
 }
 
+bool receiver_timer_has_said_enough(const struct receiver *r)
+{
+    return r->is_agreed && r->timer.closings >= ENOUGH_SAID;
+}
+
+/* How often the close is said, and waited for: n times take 2^n - 1 of the first interval. */
+static uint32_t closings_most(const struct receiver *r)
+{
+    duration asked = ASKED_TRIPS * r->timer.round_trip;
+    uint32_t most = ENOUGH_SAID;
+    if (!r->is_agreed)
+        return LAST_CLOSINGS;
+    while (most < ENOUGH_MOST && (FIRST_CLOSING << most) - FIRST_CLOSING < asked)
+        most++;
+    return most;
+}
+
 enum receiver_due receiver_timer_due(const struct receiver *r, instant now)
 {
     if (receiver_is_over(r))
@@ -179,8 +198,7 @@ enum receiver_due receiver_timer_due(const struct receiver *r, instant now)
         return RECEIVER_DUE_REQUEST;
     if (closing_at(r) > now)
         return RECEIVER_DUE_NOTHING;
-    uint32_t most = r->is_agreed ? ENOUGH_SAID : LAST_CLOSINGS;
-    return r->timer.closings >= most ? RECEIVER_DUE_END : RECEIVER_DUE_CLOSING;
+    return r->timer.closings >= closings_most(r) ? RECEIVER_DUE_END : RECEIVER_DUE_CLOSING;
 }
 
 bool receiver_timer_put_off(struct receiver_timer *t, instant now, const struct receiver *r)

@@ -65,6 +65,10 @@ enum receiver_due {
  */
 enum receiver_due receiver_timer_due(const struct receiver *r, instant now);
 
+/* Both ends know of the end, and this side has said its close often enough: it needs no
+ * confirmation, and only waits for what the peer may ask. */
+bool receiver_timer_has_said_enough(const struct receiver *r);
+
 /* The sender is silent. If the limit has passed for long this side was stopped, and what the sender
  * has sent meanwhile waits to be heard. Then the limit is put off, once until something is heard:
  * true. */

@@ -69,7 +69,8 @@ static duration shorter(duration a, duration b)
 }
 
 /* A peer that closes may not have what is left, and then acknowledges nothing. It goes on to close
- * for as long. */
+ * for longer, and so hears the confirmation; or, where both ends of a connection know of the end,
+ * for some round trips behind the last unit that it heard, and needs none. */
 static instant parting_at(const struct sender *s)
 {
     duration most = shorter(PARTING, shorter(s->config.silence, s->config.progress));

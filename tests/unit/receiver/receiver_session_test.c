@@ -579,6 +579,60 @@ TEST(close__what_was_whole_out_of_order_comes_again, .rows = 2)
     receiver_rig_expect_silence();
 }
 
+/* The end of a connection whose two ends know that it ends, on a path of 400 ms. The peer's sender
+ * asks as soon as it has heard the close whether message 0 is there: its unit comes a round trip
+ * behind that. */
+TEST(close__agreed_is_asked_from_afar)
+{
+    enum { TRIP = 400 };
+    receiver_rig_post(128);
+    receiver_rig_ask(RIG_TAG);
+    rig.now += TRIP * MILLISECOND;
+    receiver_rig_ask_again();
+    receiver_rig_expect("request 0*1=128");
+    rig.now += TRIP * MILLISECOND;
+    receiver_rig_land_unit(receiver_rig_last(0, 0, 0, 10));
+    receiver_rig_expect_message(0, 10);
+    ck_assert_int_eq(receiver_round_trip(rig.r), TRIP * MILLISECOND);
+    receiver_agree_close(rig.r);
+    receiver_close(rig.r, rig.now);
+    instant closed = rig.now;
+    while (rig.now < closed + TRIP * MILLISECOND) {
+        struct burst burst;
+        while (receiver_take(rig.r, rig.now, &burst))
+            ;
+        rig.now += 10 * MILLISECOND;
+        receiver_expire(rig.r, rig.now);
+    }
+    ck_assert(!receiver_is_closed(rig.r));
+    receiver_rig_land_unit(receiver_rig_last(5, 0, 0, 10));
+    receiver_rig_expect("close + 0 1 5 6");
+}
+
+/* It says its close until the peer's sender has had time to ask, and to ask again: but not for ever
+ * on a path, or beside a peer, that is slow beyond measure. Four times are enough for a user that
+ * waits no longer. */
+TEST(close__agreed_is_said_longer_on_a_long_path, .rows = 4)
+{
+    static const uint32_t trips_ms[] = {37, 40, 100, 1000}, said[] = {4, 5, 6, 7};
+    uint32_t closings = 0;
+    receiver_rig_post(128);
+    receiver_rig_ask(RIG_TAG);
+    rig.now += trips_ms[_i] * MILLISECOND;
+    receiver_rig_ask_again();
+    receiver_rig_expect("request 0*1=128");
+    receiver_agree_close(rig.r);
+    receiver_close(rig.r, rig.now);
+    for (; !receiver_is_closed(rig.r); closings++) {
+        ck_assert_int_eq(receiver_is_confirmed(rig.r), closings >= 4);
+        receiver_rig_expect("close +");
+        receiver_rig_wait((20 * MILLISECOND) << closings);
+    }
+    ck_assert_uint_eq(closings, said[_i]);
+    ck_assert(receiver_is_confirmed(rig.r));
+    receiver_rig_expect_silence();
+}
+
 /* It is closed: then nothing is said any more. */
 TEST(close__a_unit_comes_too_late)
 {
