@@ -278,13 +278,15 @@ static bool ask_for_sending(struct zcrp_entity *e)
     return asks;
 }
 
-/* The waiter that has the lease sees to what is due, and to what has to be sent unless it sleeps.
- * What the engine was asked for once it is not asked for again. */
+/* The waiter that has the lease sees to what is due, and to what has to be sent unless it sleeps:
+ * one that is awake looks at the time by itself, so nobody need know the deadline. What the engine
+ * was asked for once it is not asked for again. */
 static void find_wakings(struct zcrp_entity *e, struct wakings *wakings)
 {
+    enum lease_state state = lease_state(&e->link->lease);
     bool is_open = e->life == ENTITY_OPEN;
-    instant deadline = entity_deadline(e);
-    bool keeps_time = is_open && lease_is_taken(&e->link->lease);
+    bool keeps_time = is_open && (state == LEASE_AWAKE || state == LEASE_ASLEEP);
+    instant deadline = is_open && state == LEASE_AWAKE ? NEVER : entity_deadline(e);
     bool has_no_room = e->blocked == CHANNEL_BLOCKED && !e->awaits_room;
     bool has_link_news = note_link(e), is_close_news = note_close(e);
     uint32_t wanted = ask_for_sending(e) ? WAKE_SENDING : 0;
