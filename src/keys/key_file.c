@@ -28,14 +28,20 @@ int key_file_say_exposed(const char *path, mode_t mode)
                       quote(&q, path), mode & 07777);
 }
 
+/* A device keeps its mode, which others need, so nobody is told to change it. A read of a directory
+ * says what it is. */
 static int check_mode(int fd, const char *path)
 {
     struct stat status;
+    struct quote q;
 
     if (fstat(fd, &status) != 0)
         return key_file_say_system(path);
-    bool is_exposed = !S_ISDIR(status.st_mode) && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0;
-    return is_exposed ? key_file_say_exposed(path, status.st_mode) : ZCRP_OK;
+    if (S_ISDIR(status.st_mode) || (status.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+        return ZCRP_OK;
+    return S_ISREG(status.st_mode)
+               ? key_file_say_exposed(path, status.st_mode)
+               : reason_say(ZCRP_ERROR_ARGUMENT, "%s is no regular file", quote(&q, path));
 }
 
 static int read_all(struct key_file *file, int fd, const char *path, size_t most)

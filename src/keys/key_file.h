@@ -18,7 +18,7 @@ struct key_file {
  * 64 KiB; other files have less than 16 MiB.
  *
  * ZCRP_OK; or, with a reason (reason.h), ZCRP_ERROR_SYSTEM with errno, _EXPOSED, _ARGUMENT (too
- * long); or _MEMORY. Then there is nothing to free. */
+ * long; no regular file, and open to others); or _MEMORY. Then there is nothing to free. */
 int key_file_read(struct key_file *file, const char *path, bool is_secret);
 
 /* Overwrites and frees the text; errno stays. */

@@ -267,6 +267,13 @@ TEST(explain__key_files, .rows = ROWS(key_files))
     folder_remove();
 }
 
+TEST(explain__key_file_that_is_a_device)
+{
+    struct zcrp_keys *keys;
+
+    EXPECT(zcrp_keys_read(&keys, "/dev/null"), ZCRP_ERROR_ARGUMENT, "/dev/null is no regular file");
+}
+
 TEST(explain__key_file_that_is_too_large)
 {
     enum { MOST = 1 << 16 };
