@@ -1,10 +1,12 @@
 /* A waiter that sleeps, and a thread of the library's that is about to: both say in shared memory
- * that the peer is to wake them, and a message comes at the worst moment. */
+ * that the peer is to wake them, and a message comes at the worst moment. A thread that got no
+ * processor for 150 ms would look like such a moment. */
+/* load: alone */
 /* wrap: workspace_give channel_wait channel_send ring_offer_whole ring_say_asleep */
-/* wrap: transport_receive transport_watch credit_ring_want */
-#include "../support/asleep.h"
+/* wrap: transport_receive credit_ring_want */
 #include "../support/loopback.h"
 #include "../support/mock.h"
+#include "common/clock.h"
 #include "link/entity.h"
 #include "link/link.h"
 #include "transport/channel.h"
@@ -21,17 +23,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BYTES = 1000, PATIENCE_MS = 200, HOLD_MS = 60000 };
+enum { BYTES = 1000, PATIENCE_MS = 200, LATE_MS = 400, HOLD_MS = 60000 };
 
 #define MS ((int64_t)1000000)
-#define LIMIT (20000 * MS) /* of whoever waits for what has to come */
 
 static struct {
     _Atomic bool holds_receive; /* the worker, when it has read the socket; */
     _Atomic bool is_receiving;  /* it is there */
     _Atomic bool may_receive;
     _Atomic bool holds_worker; /* at the end of its next turn, */
-    struct zcrp_msg *behind;   /* that this has ended before; NULL: any turn will do */
     _Atomic bool is_held;      /* as it is, */
     _Atomic bool may_go;
     _Atomic bool has_looked;   /* whether it may sleep */
@@ -39,7 +39,6 @@ static struct {
     _Atomic bool holds_sender; /* the next time, between its offer and its look at who sleeps */
     _Atomic bool is_asleep;    /* the waiter */
     _Atomic bool is_silent;    /* the socket: else what is repeated wakes the waiter soon */
-    _Atomic bool is_patient;   /* the sender, with a reader that stands still */
 } at;
 
 static _Thread_local bool is_waiter;
@@ -53,17 +52,8 @@ static void await(const _Atomic bool *what)
 /* For what this test itself brings about. */
 static void await_long(const _Atomic bool *what)
 {
-    for (int i = 0; i < 100 && !atomic_load(what); i++)
+    for (int i = 0; i < 25 && !atomic_load(what); i++)
         await(what);
-}
-
-/* Returns when all other threads have slept for a while: then they have nothing left to do. */
-static void settle(void)
-{
-    for (int i = 0, times = 0; i < HOLD_MS && times < PATIENCE_MS / 4; i++) {
-        times = asleep_are_others() ? times + 1 : 0;
-        (void)usleep(1000);
-    }
 }
 
 static bool is_worker(void)
@@ -80,9 +70,7 @@ void __wrap_workspace_give(struct workspace *w)
     bool holds = true;
 
     __real_workspace_give(w);
-    if (!is_worker() || !atomic_load(&at.holds_worker) ||
-        (at.behind != NULL && zcrp_error(at.behind) == ZCRP_ERROR_BUSY) ||
-        !atomic_compare_exchange_strong(&at.holds_worker, &holds, false))
+    if (!is_worker() || !atomic_compare_exchange_strong(&at.holds_worker, &holds, false))
         return;
     atomic_store(&at.is_held, true);
     for (int i = 0; i < HOLD_MS && !atomic_load(&at.may_go); i++) /* longer than the test takes */
@@ -115,7 +103,6 @@ bool __wrap_ring_say_asleep(struct ring_reader *r)
     return may;
 }
 
-/* No timer wakes the waiter: it would find then what nobody woke it for. */
 int __real_channel_wait(const struct channel *c, int wake_fd, instant deadline);
 int __wrap_channel_wait(const struct channel *c, int wake_fd, instant deadline)
 {
@@ -123,14 +110,7 @@ int __wrap_channel_wait(const struct channel *c, int wake_fd, instant deadline)
 
     if (is_waiter && poll(wakes, 2, 0) == 0)
         atomic_store(&at.is_asleep, true);
-    return __real_channel_wait(c, wake_fd, is_waiter ? clock_now() + LIMIT : deadline);
-}
-
-/* Of a reader that stands still for 150 ms the sender would take back what that has not read. */
-bool __real_transport_watch(struct transport *t);
-bool __wrap_transport_watch(struct transport *t)
-{
-    return __real_transport_watch(t) && !atomic_load(&at.is_patient);
+    return __real_channel_wait(c, wake_fd, deadline);
 }
 
 enum channel_verdict __real_channel_send(struct channel *c, const struct burst *b, uint32_t *sent);
@@ -159,7 +139,7 @@ bool __wrap_ring_offer_whole(struct ring_writer *w, const struct ring_whole *who
     assert_true(__real_ring_offer_whole(w, whole, owner, staged, wakes));
     atomic_store(&w->ring->is_asleep, was_asleep);
     atomic_store(&at.may_go, true);
-    await_long(&at.has_looked);
+    await(&at.has_looked);
     *wakes = atomic_exchange(&w->ring->is_asleep, 0) != 0;
     return true;
 }
@@ -167,15 +147,16 @@ bool __wrap_ring_offer_whole(struct ring_writer *w, const struct ring_whole *who
 /* The receiver posts when the sender has looked for a buffer, and has not yet said that it wants
  * one. */
 static struct {
-    _Atomic(struct zcrp_entity *) receiver; /* NULL: it does not */
+    struct zcrp_entity *receiver; /* NULL: it does not */
     struct zcrp_msg *buffer;
 } late;
 
 void __real_credit_ring_want(const struct credit_ring *c);
 void __wrap_credit_ring_want(const struct credit_ring *c)
 {
-    struct zcrp_entity *receiver = atomic_exchange(&late.receiver, NULL);
+    struct zcrp_entity *receiver = late.receiver;
 
+    late.receiver = NULL;
     if (receiver != NULL)
         assert_int_equal(zcrp_submit(receiver, late.buffer, BYTES), ZCRP_OK);
     __real_credit_ring_want(c);
@@ -189,9 +170,7 @@ static void setup(void)
 
 FIXTURE(setup, NULL)
 
-/* Nobody is silent while the socket is. */
-static const struct zcrp_options in_memory = {.channel = ZCRP_CHANNEL_MEMORY,
-                                              .silence_ns = 1000000 * MS};
+static const struct zcrp_options in_memory = {.channel = ZCRP_CHANNEL_MEMORY};
 
 struct pair {
     struct loopback sockets;
@@ -219,8 +198,8 @@ static struct pair open_pair(void)
 
 static void close_pair(struct pair *p)
 {
-    (void)zcrp_close(p->sender); /* TIMEOUT where the peer got no processor for a while */
-    (void)zcrp_close(p->receiver);
+    assert_int_equal(zcrp_close(p->sender), ZCRP_OK);
+    assert_int_equal(zcrp_close(p->receiver), ZCRP_OK);
     for (int i = 0; i < 2; i++) {
         zcrp_free_msg(p->out[i]);
         zcrp_free_msg(p->in[i]);
@@ -231,7 +210,7 @@ static void close_pair(struct pair *p)
 static void send_and_wait(struct pair *p, int i)
 {
     assert_int_equal(zcrp_submit(p->sender, p->out[i], BYTES), ZCRP_OK);
-    assert_int_equal(zcrp_wait_for(p->out[i], LIMIT), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(p->out[i], 10000 * MS), ZCRP_OK);
 }
 
 static void *wait_for_second(void *pair)
@@ -239,7 +218,7 @@ static void *wait_for_second(void *pair)
     const struct pair *p = pair;
 
     is_waiter = true;
-    assert_int_equal(zcrp_wait_for(p->in[1], LIMIT), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(p->in[1], 10000 * MS), ZCRP_OK);
     return NULL;
 }
 
@@ -251,8 +230,7 @@ static void begin(struct pair *p)
     assert_int_equal(zcrp_wait(p->in[0]), 1);
     assert_int_equal(zcrp_submit(p->receiver, p->in[0], BYTES), ZCRP_OK);
     assert_int_equal(zcrp_submit(p->receiver, p->in[1], BYTES), ZCRP_OK);
-    settle();
-    atomic_store(&at.is_patient, true);
+    (void)usleep(50000); /* nobody waits */
 }
 
 /* The waiter said that it sleeps. The library's thread says so, too, finds a message, and is awake
@@ -263,7 +241,6 @@ TEST(asleep__while_the_library_looks)
     pthread_t waiter;
 
     begin(&p);
-    at.behind = p.in[0];
     atomic_store(&at.holds_worker, true);
     send_and_wait(&p, 0);
     await_long(&at.is_held);
@@ -274,8 +251,10 @@ TEST(asleep__while_the_library_looks)
     atomic_store(&at.is_silent, true);
     atomic_store(&at.holds_sender, true);
     assert_int_equal(zcrp_submit(p.sender, p.out[1], BYTES), ZCRP_OK);
+    int64_t sent = clock_now_ns();
     assert_int_equal(pthread_join(waiter, NULL), 0);
     atomic_store(&at.is_silent, false);
+    assert_in_range(clock_now_ns() - sent, 0, LATE_MS * MS);
     close_pair(&p);
 }
 
@@ -304,7 +283,7 @@ TEST(asleep__not_without_what_comes_behind_the_last_look)
     await_long(&at.has_offered);
     assert_true(atomic_load(&at.has_offered));
     atomic_store(&at.may_go, true);
-    assert_int_equal(zcrp_wait_any(&p.in[1], 1, LIMIT), 0);
+    assert_int_equal(zcrp_wait_any(&p.in[1], 1, 10000 * MS), 0);
     atomic_store(&at.is_silent, false);
     close_pair(&p);
 }
@@ -322,7 +301,6 @@ TEST(asleep__not_when_it_joins_a_queue_amid_a_turn)
     begin(&p);
     assert_int_equal(zcrp_queue_open(&q), ZCRP_OK);
     assert_int_equal(zcrp_queue_add(q, other.receiver, NULL), ZCRP_OK);
-    at.behind = p.in[0];
     atomic_store(&at.holds_worker, true);
     send_and_wait(&p, 0);
     await_long(&at.is_held);
@@ -333,7 +311,7 @@ TEST(asleep__not_when_it_joins_a_queue_amid_a_turn)
     assert_int_equal(zcrp_submit(p.sender, p.out[1], BYTES), ZCRP_OK);
     await_long(&at.has_offered);
     atomic_store(&at.may_go, true);
-    assert_int_equal(zcrp_queue_take(q, &c, 1, LIMIT), 1);
+    assert_int_equal(zcrp_queue_take(q, &c, 1, 10000 * MS), 1);
     assert_ptr_equal(c.message, p.in[1]);
     atomic_store(&at.is_silent, false);
     assert_int_equal(zcrp_queue_close(q), ZCRP_OK);
@@ -391,8 +369,7 @@ static void meet_and_hold(struct pair *p)
 /* True if there was a backlog. */
 static bool look_at_backlog(void)
 {
-    struct zcrp_options few = in_memory;
-    few.messages = ROOM;
+    const struct zcrp_options few = {.channel = ZCRP_CHANNEL_MEMORY, .messages = ROOM};
     struct pair p = open_pair_with(&few);
     struct zcrp_msg *in[MOST], *out[MOST];
     bool has_backlog = false;
@@ -411,7 +388,7 @@ static bool look_at_backlog(void)
     }
     atomic_store(&at.may_go, true);
     for (int i = 0; i < sent; i++)
-        assert_int_equal(zcrp_wait_for(in[i], LIMIT), ZCRP_OK);
+        assert_int_equal(zcrp_wait_for(in[i], 10000 * MS), ZCRP_OK);
     for (int i = sent; i < MOST; i++)
         (void)zcrp_cancel(in[i]); /* not needed */
     close_pair(&p);
@@ -451,15 +428,14 @@ TEST(asleep__when_a_buffer_is_shown_that_is_not_wanted_yet)
         send_and_wait(&p, 0);
         assert_int_equal(zcrp_wait(p.in[0]), 1);
     }
-    settle();
+    (void)usleep(50000); /* nobody waits */
     atomic_store(&at.has_offered, false);
+    late.receiver = p.receiver;
     late.buffer = p.in[1];
-    atomic_store(&late.receiver, p.receiver);
     assert_int_equal(zcrp_submit(p.sender, p.out[1], BYTES), ZCRP_OK);
-    await_long(&at.has_offered);
-    assert_ptr_equal(atomic_load(&late.receiver), NULL);
+    assert_ptr_equal(late.receiver, NULL);
     assert_true(atomic_load(&at.has_offered));
-    assert_int_equal(zcrp_wait_for(p.in[1], LIMIT), ZCRP_OK);
-    assert_int_equal(zcrp_wait_for(p.out[1], LIMIT), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(p.in[1], 10000 * MS), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(p.out[1], 10000 * MS), ZCRP_OK);
     close_pair(&p);
 }
