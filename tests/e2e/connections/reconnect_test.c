@@ -272,3 +272,36 @@ TEST(reconnect__from_one_address_with_keys, .is_random = true, .needs = has_keys
     reconnect(suite_seed(_i), keys, true);
     zcrp_keys_free(keys);
 }
+
+/* ---- one caller, far away ---- */
+
+enum { ACK_POSITIVE = 0x22, ACK_NEGATIVE = 0x23, CLOSING = 16 };
+
+/* Loses whatever closes the caller's receiver. */
+static bool see(void *context, bool is_outward, const uint8_t *datagram, size_t size)
+{
+    bool is_ack = datagram[size - 1] == ACK_POSITIVE || datagram[size - 1] == ACK_NEGATIVE;
+
+    (void)context;
+    return !is_outward || !is_ack || !(datagram[size - 2] & CLOSING);
+}
+
+/* Both ends know that the connection ends, and the peer confirms no more. The caller stays for
+ * eight round trips, in case it is asked what it has, but not beyond the limit of its user, and it
+ * closes in order. */
+TEST(reconnect__closes_in_order_from_afar)
+{
+    const struct crossing_faults faults = {.delay_ns = 150 * ENDS_MILLISECOND, .see = see};
+    const struct zcrp_options options = {.linger_ns = 2 * ENDS_SECOND};
+    struct house h = house_open("127.0.0.1", NULL);
+    struct crossing *c = crossing_open(atoi(h.port), &faults, 1);
+    struct both b;
+
+    ck_assert_int_eq(zcrp_connect(&b.there, "127.0.0.1", crossing_port(c), &options, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(h.listener, &b.here, 5 * ENDS_SECOND), ZCRP_OK);
+    house_pass(b.here, b.there, BYTES, 1);
+    ck_assert_int_eq(zcrp_connection_close(b.there), ZCRP_OK);
+    (void)zcrp_connection_close(b.here);
+    ck_assert_int_eq(zcrp_listener_close(h.listener), ZCRP_OK);
+    crossing_close(c);
+}
