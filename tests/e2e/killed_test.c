@@ -185,18 +185,22 @@ TEST(killed__a_caller_that_was_just_accepted, .rows = 4, .needs = is_udp)
     const struct place place = place_of(getpid());
     struct zcrp_listener *listener;
     struct zcrp_connection *c;
-    char port[16];
+    char port[16] = "";
+    int ends[2];
 
-    ck_assert_int_eq(zcrp_listen(&listener, place.host, "0", &over_udp), ZCRP_OK);
-    (void)snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
-    pid_t caller = fork();
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t caller = fork(); /* before there are threads */
     ck_assert_int_ge(caller, 0);
     if (caller == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (zcrp_connect(&c, place.host, port, &over_udp, 0) == ZCRP_OK)
+        if (read(ends[0], port, sizeof(port)) == sizeof(port) &&
+            zcrp_connect(&c, place.host, port, &over_udp, 0) == ZCRP_OK)
             (void)pause();
         _exit(1);
     }
+    ck_assert_int_eq(zcrp_listen(&listener, place.host, "0", &over_udp), ZCRP_OK);
+    (void)snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
+    ck_assert_int_eq(write(ends[1], port, sizeof(port)), sizeof(port));
     ck_assert_int_eq(zcrp_accept(listener, &c, LATEST), ZCRP_OK);
     ends_kill_peer(caller);
     struct zcrp_msg *in = ends_empty(BYTES);
@@ -206,6 +210,8 @@ TEST(killed__a_caller_that_was_just_accepted, .rows = 4, .needs = is_udp)
     (void)zcrp_connection_close(c);
     zcrp_free_msg(in);
     ck_assert_int_eq(zcrp_listener_close(listener), ZCRP_OK);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
 }
 
 /* Over descriptors: each role alone. */
