@@ -345,7 +345,7 @@ static size_t forgery_in_cells(uint8_t *to, uint64_t *random)
 
 static void pretend(int row, struct raw_end own, size_t (*forge)(uint8_t *, uint64_t *))
 {
-    int times = attack_is_exhaustive() ? 50000 : 10000;
+    enum { TIMES = 50000 };
     static struct flood f;
     uint8_t datagram[WIRE_BYTES];
     struct stage stage;
@@ -359,7 +359,7 @@ static void pretend(int row, struct raw_end own, size_t (*forge)(uint8_t *, uint
     flood_open(&f, &stage);
     struct raw_end peer = {house.book->address, (uint16_t)house.book->port};
     uint64_t echos = resident.book->echos;
-    for (int i = 0; i < times; i++) {
+    for (int i = 0; i < TIMES; i++) {
         raw_udp(&f.raw, peer, own, datagram, forge(datagram, &f.random));
         if (i % 50 == 0)
             usleep(500);
@@ -367,7 +367,7 @@ static void pretend(int row, struct raw_end own, size_t (*forge)(uint8_t *, uint
     raw_flush(&f.raw);
     await_echos(&resident, resident.book->echos + 20);
     attack_figure(
-        row, "%d datagrams in a peer's name: it had %lu messages back meanwhile, %d failed", times,
+        row, "%d datagrams in a peer's name: it had %lu messages back meanwhile, %d failed", TIMES,
         (unsigned long)(resident.book->echos - echos), resident.book->failure != 0);
     ck_assert_uint_eq(house.book->admitted, 1);
     ck_assert_uint_eq(house.book->standing, 1);

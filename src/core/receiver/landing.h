@@ -162,6 +162,14 @@ struct segment {
     struct landing_walk start;
 };
 
+/* Do its data fill a slot of one piece? Pieces that a channel has brought from several places
+ * (AAL5) may look like a slot of several: only the first of them is known to lie where the data
+ * begin. */
+static inline bool segment_fills_piece(const struct segment *s)
+{
+    return s->is_as_planned && s->is_contiguous;
+}
+
 /* Bytes of caller's memory a landing needs for `openings` openings (spill and bounce). Most of it
  * is never touched while the network behaves. */
 size_t landing_memory(uint32_t openings);

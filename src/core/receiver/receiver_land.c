@@ -264,7 +264,7 @@ bool receiver_row_open(struct receiver *r, struct landing_row *row, const struct
 {
     const struct messages_in *messages = &r->messages;
     bool is_newest = r->ack.arrived.count == 0 || a->seq > r->ack.newest;
-    if (!a->segment->is_as_planned || !is_newest || r->phase != RECEIVER_OPEN ||
+    if (!segment_fills_piece(a->segment) || !is_newest || r->phase != RECEIVER_OPEN ||
         messages->missing.used == messages->missing.capacity ||
         !trailer_row_behind(&row->next, a->trailer))
         return false;
@@ -284,7 +284,7 @@ bool receiver_row_open(struct receiver *r, struct landing_row *row, const struct
 bool receiver_row_take(struct landing_row *row, const struct segment *segment)
 {
     if (row->a.message == NULL || row->a.units == row->most || segment->bytes != row->bytes ||
-        !segment->is_as_planned || segment->data != row->place ||
+        !segment_fills_piece(segment) || segment->data != row->place ||
         !trailer_row_take(&row->next, segment->tail))
         return false;
     row->a.units++;

@@ -75,7 +75,7 @@ void receiver_run_open(const struct receiver *r, struct landing_run *run, const 
 bool receiver_run_take(struct receiver *r, struct landing_run *run, const struct segment *segment)
 {
     if (messages_behind(r, run) == 0 || segment->bytes != run->length + TRAILER_BYTES ||
-        !segment->is_as_planned || !take(r, run, segment->data, segment->tail))
+        !segment_fills_piece(segment) || !take(r, run, segment->data, segment->tail))
         return false;
     run->marks += segment->ecn == LANDING_ECN_CONGESTED;
     return true;

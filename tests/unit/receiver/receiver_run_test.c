@@ -162,9 +162,9 @@ TEST(run__behind_a_message_that_is_over)
 }
 
 /* It is no unit: it is longer than its trailer says. Or its data lie elsewhere, or the trailer
- * does.
+ * does, or only the data's first piece lies there.
  */
-TEST(run__does_not_take_what_is_not_as_planned, .rows = 4)
+TEST(run__does_not_take_what_is_not_as_planned, .rows = 5)
 {
     receiver_rig_start(2, SMALL);
     receiver_rig_plan();
@@ -176,6 +176,7 @@ TEST(run__does_not_take_what_is_not_as_planned, .rows = 4)
     segment.bytes -= _i == 1;
     segment.data += _i == 2;
     segment.is_as_planned = _i != 3;
+    segment.is_contiguous = _i != 4;
     ck_assert(!receiver_run_take(rig.r, &run, &segment));
     receiver_run_close(rig.r, rig.now, &run);
     finish();
@@ -325,6 +326,26 @@ TEST(row__takes_all_but_the_last, .rows = ROWS(ends))
     finish();
     ck_assert_uint_eq(receiver_counters(rig.r)->units, ends[_i].most);
     ck_assert_uint_eq(receiver_counters(rig.r)->bytes, ends[_i].most * RIG_DATA);
+}
+
+/* Over AAL5 a unit may have come in pieces, of which only the first lies in its slot: the others
+ * have to be moved. */
+TEST(row__not_of_pieces_from_elsewhere, .rows = 2)
+{
+    receiver_rig_start(1, RIG_BUFFER);
+    receiver_rig_plan();
+    put_units(0, 3);
+    fill();
+    struct arrival a = read_next();
+    struct segment first = *a.segment;
+    first.is_contiguous = _i != 0;
+    a.segment = &first;
+    ck_assert_int_eq(receiver_row_open(rig.r, &row, &a), _i != 0);
+    ck_assert(landing_next(&rig.landing, &walk, &segment));
+    segment.is_contiguous = false;
+    ck_assert(_i == 0 || !receiver_row_take(&row, &segment));
+    receiver_row_close(rig.r, rig.now, &rig.landing, &row);
+    finish();
 }
 
 /* A buffer's only unit is no row. */
