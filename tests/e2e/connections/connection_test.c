@@ -700,10 +700,12 @@ static int close_in_a_child(struct home *h, struct zcrp_msg *m, int descriptors)
     return own_descriptors() > descriptors ? 3 : 0;
 }
 
+/* What another thread is just opening, as long as the ends meet, is nobody's in a child yet: hence
+ * the tries. */
 TEST(connection__a_child_keeps_no_mapped_memory, .needs = ends_live_in_a_child)
 {
     const struct zcrp_options mapped = {.mapped_bytes = MESSAGE};
-    int descriptors = own_descriptors(), status;
+    int descriptors = own_descriptors(), status = 3 << 8;
 
     ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
     struct home h = meet(&mapped);
@@ -711,11 +713,14 @@ TEST(connection__a_child_keeps_no_mapped_memory, .needs = ends_live_in_a_child)
     house_pass(h.there, h.here, MESSAGE, 1);
     struct zcrp_msg *m = zcrp_connection_alloc_msg(h.there, MESSAGE);
     memset(m->buffer, 3, MESSAGE);
-    pid_t child = fork();
-    if (child == 0)
-        _exit(close_in_a_child(&h, m, descriptors));
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    for (unsigned tries = 0; tries < 5 && status == 3 << 8; tries++) {
+        usleep(tries * 100000);
+        pid_t child = fork();
+        if (child == 0)
+            _exit(close_in_a_child(&h, m, descriptors));
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+    }
+    ck_assert_int_eq(status, 0);
     zcrp_free_msg(m);
     part(&h);
 }
