@@ -207,8 +207,8 @@ enum zcrp_code {
  * a receiving loop ends there. If the peer did not send all its messages, or stopped in the middle
  * of one, buffers end with CUT_OFF instead. At a sender, messages in flight end with CUT_OFF, and
  * messages that are submitted later end with PEER_CLOSED. A sender over descriptors asks the
- * closing peer what has arrived, for 5 s at most. Messages that are submitted after that wait for
- * the next receiver. */
+ * closing peer what has arrived, until nothing new has been acknowledged for 3 s. Messages that are
+ * submitted after that wait for the next receiver. */
 
 /* The state of the message: ZCRP_OK once it ended well, ZCRP_ERROR_BUSY while in flight,
  * ZCRP_ERROR_IDLE before, ZCRP_ERROR_FORKED if it was in flight when the parent forked, else why it

@@ -700,8 +700,8 @@ static int close_in_a_child(struct home *h, struct zcrp_msg *m, int descriptors)
     return own_descriptors() > descriptors ? 3 : 0;
 }
 
-/* What another thread is just opening, as long as the ends meet, is nobody's in a child yet: hence
- * the tries. */
+/* While the ends meet, another thread of the parent may have just opened a descriptor that the
+ * child does not know yet: hence the tries. */
 TEST(connection__a_child_keeps_no_mapped_memory, .needs = ends_live_in_a_child)
 {
     const struct zcrp_options mapped = {.mapped_bytes = MESSAGE};
