@@ -6,6 +6,7 @@
 #include "zcrp.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 enum { BYTES = 100, LACKS = 50 };
 
@@ -29,6 +30,7 @@ static void setup(void)
     assert_int_equal(zcrp_open_sender(&sender, sockets.sender, NULL), ZCRP_OK);
     in = zcrp_alloc_msg(BYTES);
     out = zcrp_alloc_msg(BYTES);
+    memset(out->buffer, 7, BYTES);
     atomic_store(&lacks, LACKS);
     assert_int_equal(zcrp_submit(receiver, in, BYTES), ZCRP_OK);
     assert_int_equal(zcrp_submit(sender, out, BYTES), ZCRP_OK);
