@@ -6,6 +6,7 @@
  *     what is dropped is counted, and has no other effect that I1 and I2 forbid;
  *     bytes of the second level are those that were written, in their order, and no others;
  *     no number is sealed twice;
+ *     a connecting side that has ended hears only what is sealed, and is refused by nothing else;
  *     what is due is done once, and a side has only so much to say before time passes. */
 #include "script.h"
 
@@ -152,9 +153,11 @@ static void do_rarely(struct run *r, uint32_t which)
 static void hear(struct run *r, uint32_t which, const uint8_t *datagram, size_t size)
 {
     struct handshake *h = &r->side[which].handshake;
-    uint64_t dropped = h->dropped;
+    uint64_t dropped = h->dropped, proven = h->proven;
+    bool has_ended = h->phase == HANDSHAKE_ENDS;
     bool is_heard = handshake_hear(h, r->now, datagram, size);
     CHECK(h->dropped == dropped + !is_heard);
+    CHECK(!has_ended || !is_heard || h->proven > proven);
 }
 
 /* What crossed, once or again, to either side. */
@@ -211,10 +214,12 @@ static void pass_time(struct run *r, uint32_t which)
 {
     struct handshake *h = &r->side[which].handshake;
     instant until = script_until(&r->script, r->now, handshake_deadline(h));
+    bool has_ended = h->phase == HANDSHAKE_ENDS;
     if (until != NEVER && until > r->now)
         r->now = until;
     handshake_expire(h, r->now);
     CHECK(handshake_deadline(h) > r->now);
+    CHECK(!has_ended || h->phase == HANDSHAKE_ENDS);
 }
 
 static void step(struct run *r)

@@ -162,12 +162,14 @@ class Handshake:
             return
         if self.state == "failed" or level and not self.tls.suite:
             return
+        if self.state == "done" and not level:
+            return  # it may be a stranger's: the other side is known, and seals what it still says
         if level:
             d.body = self.stream(not self.is_client).open(d.cookie, data[:-TRAILER], data[-TRAILER:])
         if d.flags & REFUSES:
             self.refused_at = min(self.refused_at or now, now - level)  # of the first level: it may be a stranger's
             return
-        for other, have in enumerate((d.have_first, d.have_second)):
+        for other, have in enumerate((d.have_first, d.have_second)[:level + 1]):
             self.had[other] = max(self.had[other], min(have, len(self.tls.out[other])))
         heard = self.heard[level]
         if len(d.body) > len(heard.get(d.place, b"")):
@@ -180,7 +182,7 @@ class Handshake:
             self.take_messages(level)
         except (HandshakeFailed, ValueError, struct.error):
             self.state, self.wants_to_say, self.refused_at = "failed", False, now - 1
-            self.say_bytes(level if self.tls.suite else 0, 0, REFUSES)
+            self.say_bytes(1 if (True, 1) in self.tls.secrets else 0, 0, REFUSES)
         if self.state == "talking" and self.tls.is_done:
             self.state, self.wants_to_say = "done", self.is_client
             self.link.establish(self, now)

@@ -212,6 +212,7 @@ void handshake_use_keys(struct handshake *h, const struct cipher *cipher, void *
 void handshake_end(struct handshake *h)
 {
     h->phase = h->is_connecting ? HANDSHAKE_ENDS : HANDSHAKE_OVER;
+    h->refusal = NEVER; /* it was not proven, and the other side can prove its own */
 }
 
 void handshake_refuse(struct handshake *h)
@@ -253,10 +254,13 @@ static bool enter_bytes(struct handshake_in *in, uint32_t at, const uint8_t *byt
     return true;
 }
 
+/* The first level says only what is there of itself: it proves nothing, and a stranger that reads
+ * the path could silence this side. */
 static bool note_have(struct handshake *h, const struct handshake_datagram *d)
 {
+    int levels = (d->flags & HANDSHAKE_SECOND) ? HANDSHAKE_LEVELS : HANDSHAKE_LEVEL_SECOND;
     bool is_news = false;
-    for (int level = 0; level < HANDSHAKE_LEVELS; level++) {
+    for (int level = 0; level < levels; level++) {
         struct handshake_out *out = &h->out[level];
         if (d->have[level] <= out->acknowledged || d->have[level] > out->written)
             continue;
@@ -291,6 +295,12 @@ static void on_bytes(struct handshake *h, const struct handshake_datagram *d, co
     h->refusal = NEVER;
 }
 
+/* A side that connects and has ended knows the other one, which seals whatever it still says. */
+static bool hears(const struct handshake *h, bool is_second)
+{
+    return h->phase != HANDSHAKE_OVER && (is_second || h->phase != HANDSHAKE_ENDS);
+}
+
 bool handshake_hear(struct handshake *h, instant now, const uint8_t *datagram, size_t size)
 {
     struct handshake_datagram d;
@@ -304,7 +314,7 @@ bool handshake_hear(struct handshake *h, instant now, const uint8_t *datagram, s
     bool is_second = (d.flags & HANDSHAKE_SECOND) != 0;
     bool is_proven = is_second && open_bytes(h, datagram, count, &d, opened);
     h->proven += is_proven;
-    if (h->phase == HANDSHAKE_OVER || is_proven != is_second) {
+    if (!hears(h, is_second) || is_proven != is_second) {
         h->dropped++;
         return false;
     }
@@ -405,8 +415,7 @@ static bool is_waiting(const struct handshake *h)
 instant handshake_deadline(const struct handshake *h)
 {
     instant repeat = is_waiting(h) ? h->timer : NEVER;
-    bool is_open = h->phase == HANDSHAKE_TALKS || h->phase == HANDSHAKE_ENDS;
-    return is_open ? instant_earlier(repeat, h->refusal) : repeat;
+    return h->phase == HANDSHAKE_TALKS ? instant_earlier(repeat, h->refusal) : repeat;
 }
 
 void handshake_expire(struct handshake *h, instant now)

@@ -15,6 +15,9 @@
  * other side does not have is repeated by the timer. An answer is never sent before the cookie has
  * come back, which is for the caller of hear to see to.
  *
+ * Whoever reads the path can forge datagrams of the first level. What they say of the second level
+ * does not count, and a connecting side that has the keys drops them, also refusals.
+ *
  * A listening side that has forgotten a handshake says so with one more cookie. For a connecting
  * side that has the keys two of them count, DOUBT_LEAST to DOUBT_MOST apart (handshake.c): one may
  * only be late, from before the listening side was through.

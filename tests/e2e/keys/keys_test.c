@@ -639,7 +639,7 @@ struct middle {
     int front, back;
     char port[8];
     struct sockaddr_in caller;
-    bool is_hostile;
+    bool is_hostile, forges;
     const uint8_t *mark; /* MARK bytes that must not be seen */
     pthread_t thread;
     _Atomic bool is_over;
@@ -686,6 +686,27 @@ static void add_own(struct middle *m)
     atomic_fetch_add(&m->added, 1);
 }
 
+/* Once the caller seals its handshake's bytes: says in the clear, in the listener's name, that all
+ * of them are there, and that the caller is refused. */
+static void forge(struct middle *m, const uint8_t *bytes, size_t size)
+{
+    enum { TRAILER = 32, SEAL = 16, COOKIE_AT = 8, HAVE_AT = 20, FLAGS_AT = 30, HANDSHAKE = 0x29 };
+    enum { SECOND = 1, ANSWERS = 2, REFUSES = 4 };
+    uint8_t forged[TRAILER];
+
+    if (size < TRAILER + SEAL || bytes[size - 1] != HANDSHAKE || (bytes[size - 2] & SECOND) == 0)
+        return;
+    memcpy(forged, bytes + size - TRAILER, TRAILER); /* its nonce and tag */
+    memset(forged + COOKIE_AT, 0, HAVE_AT - COOKIE_AT);
+    forged[HAVE_AT] = (uint8_t)((size - TRAILER - SEAL) >> 8);
+    forged[HAVE_AT + 1] = (uint8_t)(size - TRAILER - SEAL);
+    for (int flags = ANSWERS; flags <= (ANSWERS | REFUSES); flags += REFUSES) {
+        forged[FLAGS_AT] = (uint8_t)flags;
+        say(m, false, forged, TRAILER);
+        atomic_fetch_add(&m->added, 1);
+    }
+}
+
 static void pass_on(struct middle *m, bool is_to_listener, const uint8_t *bytes, size_t size)
 {
     if (m->mark != NULL && memmem(bytes, size, m->mark, MARK) != NULL)
@@ -698,6 +719,8 @@ static void pass_on(struct middle *m, bool is_to_listener, const uint8_t *bytes,
     }
     for (int i = 0; m->is_hostile && m->recorded > 20 && i < 2; i++)
         add_own(m);
+    if (m->forges && is_to_listener)
+        forge(m, bytes, size);
     say(m, is_to_listener, bytes, size);
     atomic_fetch_add(&m->passed, 1);
 }
@@ -776,6 +799,31 @@ TEST(keys__through_a_hostile_relay, .needs = has_keys)
     ck_assert_int_eq(zcrp_connection_status(p.there), ZCRP_OK);
     ck_assert_int_eq(zcrp_connection_status(p.here), ZCRP_OK);
     part(&p);
+    end_middle(&m);
+}
+
+/* A caller that knows its listener, and waits for room, hears nothing in the clear. Before, one
+ * such datagram silenced it, and one ended it. */
+TEST(keys__forged_beside_a_caller_that_waits_for_room, .needs = has_keys)
+{
+    static struct middle m = {.forges = true};
+    const struct zcrp_options full = {.connections = 1}, patient = {.connect_ns = 30 * ENDS_SECOND};
+    struct pair p, other;
+    meet(&p, full);
+    other = p;
+    begin_middle(&m, &p);
+    snprintf(other.house.port, sizeof other.house.port, "%s", m.port);
+    ck_assert_int_eq(call(&other, patient, shared("alice", key), 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_wait(other.there, 2 * ENDS_SECOND), ZCRP_ERROR_TIMEOUT);
+    ck_assert_uint_ge(atomic_load(&m.added), 8); /* it has asked four times, and more */
+    (void)zcrp_connection_close(p.there);
+    (void)zcrp_connection_close(p.here);
+    ck_assert_int_eq(zcrp_connection_wait(other.there, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &other.here, 5 * ENDS_SECOND), ZCRP_OK);
+    pass(other.here, other.there, 1000, 1);
+    pass(other.there, other.here, 1000, 2);
+    other.house = p.house;
+    part(&other);
     end_middle(&m);
 }
 

@@ -267,10 +267,15 @@ def keys(folder):
     run(Library(keys=key), Peer("--aal5", keys=key), data, **where)
 
 
-def sealed_vectors(_):
-    """docs/vectors/sealed.txt: what is sealed there is sealed so here, and opens."""
+def peers_modules():
+    """What follows may import them."""
     sys.path.insert(0, os.path.join(ROOT, "tests", "peer"))
     sys.dont_write_bytecode = True
+
+
+def sealed_vectors(_):
+    """docs/vectors/sealed.txt: what is sealed there is sealed so here, and opens."""
+    peers_modules()
     from keys import Half
     with open(os.path.join(ROOT, "docs", "vectors", "sealed.txt"), encoding="utf-8") as lines:
         vectors = [line.split() for line in lines if line.strip() and line[0] != "#"]
@@ -282,6 +287,67 @@ def sealed_vectors(_):
         half.stream(plain[-1] & 15).epoch = number >> 22
         if half.seal(plain, number) != sealed or half.open(sealed) != plain:
             raise Failed(name)
+
+
+class Wire:
+    """All that a handshake of the peer needs of its link. It keeps what is sent."""
+
+    def __init__(self):
+        self.psk, self.first, self.is_proven = (b"laboratory", bytes(32)), [], False
+        self.sent, self.is_up = [], False
+        self.port = self.channel = self
+
+    def send(self, data, _):
+        self.sent.append(data)
+
+    def establish(self, *_):
+        self.is_up = True
+
+    def fail_handshake(self, _):
+        raise Failed("the handshake has failed")
+
+
+def forged_in_the_clear(_):
+    """Whoever reads the path says in the clear that all is there, to both sides of a handshake, and refuses the caller
+    once that knows the listener (Handshake bytes)."""
+    peers_modules()
+    from codec import ANSWERS, COOKIE, HANDSHAKE, REFUSES, Datagram, decode, encode
+    from keys import Handshake
+
+    def hear(side, data):
+        side.hear(decode(data, {HANDSHAKE}), data, 0.0)
+
+    def say(side):
+        side.repeat(0.0)
+        side.flush(0.0)
+        said, side.link.sent = side.link.sent, []
+        return said
+
+    def forge(side, flags, have):
+        question = side.question
+        hear(side, encode(Datagram(HANDSHAKE, 0, question.tag, flags, nonce=question.nonce, have_second=have)))
+
+    caller = Handshake(Wire(), 0.0)
+    caller.on_cookie(Datagram(COOKIE, 0, caller.question.tag, nonce=caller.question.nonce, cookie=1))
+    hellos = say(caller)
+    listener = Handshake(Wire(), 0.0, decode(hellos[0], {HANDSHAKE}))
+    for data in hellos:
+        hear(listener, data)
+    say(listener)  # and it is lost
+    forge(listener, 0, len(listener.tls.out[1]))
+    for data in say(listener):
+        hear(caller, data)
+    if not caller.link.is_up:
+        raise Failed("the listener does not repeat what was lost")
+    say(caller)  # is lost, too
+    forge(caller, ANSWERS, len(caller.tls.out[1]))
+    forge(caller, ANSWERS | REFUSES, 0)
+    if [at for at, do in caller.timers() if do == caller.link.fail_handshake and at < 1]:
+        raise Failed("the caller takes a stranger's refusal")
+    for data in say(caller):
+        hear(listener, data)
+    if not listener.link.is_up:
+        raise Failed("the caller does not repeat what was lost")
 
 
 def other_keys(folder):
@@ -351,7 +417,7 @@ def refusals(folder):
 
 TESTS = [sizes, messages, loss, loss_both_ways, sizes_asked_for, too_large, aal5, connections, connections_lose,
          keep_alive]
-TESTS_OF_KEYS = [sealed_vectors, keys, other_keys, connections_of_keys, other_addresses, refusals]
+TESTS_OF_KEYS = [sealed_vectors, forged_in_the_clear, keys, other_keys, connections_of_keys, other_addresses, refusals]
 
 
 def has_keys():
