@@ -84,12 +84,14 @@ static void take_keys(struct zcrp_entity *e, instant now)
     begin_early(e, now);
 }
 
+/* A datagram that was dropped does not show that the peer is there. */
 static void hear_handshake(struct zcrp_entity *e, instant now, const uint8_t *datagram, size_t size)
 {
     struct tls_handshake *h = e->keyed.handshake;
+    uint64_t dropped = h->machine.dropped;
     bool has_ended = tls_handshake_hear(h, now, datagram, size);
 
-    if (h->machine.phase != HANDSHAKE_ASKS)
+    if (h->machine.dropped == dropped)
         sender_on_keys(e->machine.sender, h->verdict == TLS_DONE || h->machine.is_put_off
                                               ? OUTCOME_NOT_ADMITTED
                                               : OUTCOME_KEYS);

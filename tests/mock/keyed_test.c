@@ -29,7 +29,7 @@ static struct pending_rules rules;    /* as opened */
 
 static struct {
     instant now, gives_up;
-    bool is_over, makes_none, creates_none, is_admitted, was_early;
+    bool is_over, drops, makes_none, creates_none, is_admitted, was_early;
     enum handshake_phase phase; /* once it has heard */
     uint32_t credit;
     enum peer_link link;
@@ -72,6 +72,7 @@ bool __wrap_tls_handshake_hear(struct tls_handshake *h, instant now, const uint8
     (void)datagram;
     (void)size;
     h->machine.phase = at.phase;
+    h->machine.dropped += at.drops;
     return at.is_over;
 }
 
@@ -378,11 +379,26 @@ TEST(keyed_hear_handshake__fails)
     at.phase = HANDSHAKE_REFUSED;
     hear();
     assert_int_equal(seen.fails[OUTCOME_KEYS], 1);
-    begin_again();
-    at.phase = HANDSHAKE_ASKS; /* nobody has answered */
+}
+
+/* What is not of the handshake is no sign of life, and shows nothing of the peer's keys: before
+ * anybody has answered, amid the handshake, and behind its end. */
+TEST(keyed_hear_handshake__drops)
+{
+    static const enum handshake_phase phases[] = {HANDSHAKE_ASKS, HANDSHAKE_TALKS, HANDSHAKE_ENDS};
+
+    for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+        begin_again();
+        at.phase = phases[i];
+        at.drops = true;
+        hear();
+        hear();
+        assert_int_equal(seen.told, OUTCOME_OK);
+        assert_int_equal(seen.fails[OUTCOME_KEYS], 0);
+    }
+    at.drops = false;
     hear();
-    assert_int_equal(seen.told, OUTCOME_OK);
-    assert_int_equal(seen.fails[OUTCOME_KEYS], 0);
+    assert_int_equal(seen.told, OUTCOME_NOT_ADMITTED);
 }
 
 /* ---- beginning anew ---- */

@@ -452,6 +452,18 @@ TEST(handshake_hear__of_another_handshake)
     }
 }
 
+/* Too short to name one. */
+TEST(handshake_hear__short)
+{
+    uint8_t bytes[TRAILER_BYTES] = {0};
+    give_cookie();
+    bytes[TRAILER_BYTES - 1] = datagram_last_byte(DATAGRAM_HANDSHAKE);
+    for (size_t size = 1; size < TRAILER_BYTES; size++) {
+        ck_assert(!handshake_hear(&client, now, bytes + TRAILER_BYTES - size, size));
+        ck_assert_uint_eq(client.dropped, size);
+    }
+}
+
 /* How long the client waits from its next repeat on. */
 static duration interval(void)
 {
