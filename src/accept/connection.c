@@ -375,17 +375,28 @@ void connection_abandon(struct zcrp_connection *c)
     free(c);
 }
 
-/* It says nothing of that (reason.h): whoever closes may have said more. */
-static bool has_wrong_keys(struct zcrp_entity *sender)
+/* How the connection has ended, as its sender knows. It says nothing of that (reason.h): whoever
+ * closes may have said more. */
+static enum outcome end_of(struct zcrp_entity *sender)
 {
     entity_enter(sender);
-    bool is_so = machine_end(&sender->machine) == OUTCOME_KEYS;
+    enum outcome end = machine_end(&sender->machine);
     entity_leave(sender);
-    return is_so;
+    return end;
 }
 
-/* What was sent is waited for first; then the peer is told that nothing is received any more. A
- * peer that did not confirm the first is told once, and is not waited for again. */
+/* Tells the peer, which has not confirmed the sender's close, that nothing is received any more.
+ * One that may be there has what is left of the limit, to confirm this. One that the sender has
+ * lost meanwhile is not waited for. */
+static void tell_unconfirmed(struct zcrp_connection *c, enum outcome end, instant began)
+{
+    if (end == OUTCOME_SILENT || end == OUTCOME_DIED)
+        entity_cut(c->receiver);
+    else
+        (void)entity_linger(c->receiver, began);
+}
+
+/* What was sent is waited for first; then the peer is told that nothing is received any more. */
 int zcrp_connection_close(struct zcrp_connection *connection)
 {
     struct zcrp_connection *c = connection;
@@ -402,15 +413,16 @@ int zcrp_connection_close(struct zcrp_connection *connection)
     (void)entity_leave_queue(c->receiver, NULL);
     (void)entity_leave_queue(c->sender, NULL);
     instant began = clock_now();
-    int sent = entity_linger(c->sender, began);
-    bool is_refused = has_wrong_keys(c->sender); /* maybe only now, amid the close */
-    if (sent == ZCRP_OK)
+    code = entity_linger(c->sender, began);
+    enum outcome end = end_of(c->sender); /* maybe only now, amid the close */
+    if (code == ZCRP_OK) {
         agree(c->receiver);
-    int received = entity_linger(c->receiver, sent == ZCRP_OK ? clock_now() : began);
+        code = entity_linger(c->receiver, clock_now());
+    } else {
+        tell_unconfirmed(c, end, began);
+    }
     if (!entity_await_crossings(c->receiver) || !entity_await_crossings(c->sender))
         return ZCRP_ERROR_BUSY;
     quit(c);
-    if (is_refused)
-        return ZCRP_ERROR_KEYS;
-    return sent != ZCRP_OK ? sent : received;
+    return end == OUTCOME_KEYS ? ZCRP_ERROR_KEYS : code;
 }

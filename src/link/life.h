@@ -31,7 +31,8 @@ bool entity_leave_queue(struct zcrp_entity *e, const struct completions *from);
  * the peer began. ZCRP_OK, or ZCRP_ERROR_TIMEOUT if the peer did not confirm. */
 int entity_linger(struct zcrp_entity *e, instant since);
 
-/* Closes without waiting for the peer, which is told once. Nobody has a message there. */
+/* Closes without waiting for the peer, which is told once. Messages that are left fail. A second
+ * call, after ZCRP_ERROR_BUSY, tells nobody again. */
 void entity_cut(struct zcrp_entity *e);
 
 /* Waits until no call is out that may sleep in a peer's memory, and no peer seems to write to a

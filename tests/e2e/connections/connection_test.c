@@ -1,5 +1,6 @@
 /* Connections: a listener with many peers on one port, both directions over one socket, and what
  * ends them. */
+#include "../../support/asleep.h"
 #include "../../support/house.h"
 #include "../../support/own.h"
 
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -611,6 +613,85 @@ TEST(connection__close_beside_a_dead_peer)
 
     while (close_beside_a_dead_peer(&options) >= 2 * options.linger_ns)
         ck_assert_int_gt(--tries, 0);
+}
+
+/* Acknowledgements of a connection that receives nothing: they say its close. Within its lock. */
+static void count_closings(void *context, int64_t time_ns, const struct zcrp_stats *stats)
+{
+    uint64_t *closings = context;
+
+    (void)time_ns;
+    if (stats->acknowledgements > *closings)
+        *closings = stats->acknowledgements;
+}
+
+struct closer {
+    pthread_t thread;
+    _Atomic pid_t number;
+    struct zcrp_connection *connection;
+    int code;
+};
+
+static void *close_it(void *context)
+{
+    struct closer *closer = context;
+
+    atomic_store(&closer->number, (pid_t)syscall(SYS_gettid));
+    closer->code = zcrp_connection_close(closer->connection);
+    return NULL;
+}
+
+/* The peer is killed while the close waits for it: its process is known to have ended or, without
+ * memory, is found silent. The close says so once, and does not wait on for nobody. */
+TEST(connection__peer_dies_amid_the_close, .rows = 2)
+{
+    uint64_t closings = 0;
+    const struct zcrp_options options = {.flags = _i == 0 ? 0 : ZCRP_NO_MEMORY,
+                                         .silence_ns = 2 * ENDS_SECOND,
+                                         .linger_ns = 60 * ENDS_SECOND,
+                                         .trace = count_closings,
+                                         .trace_context = &closings};
+    pid_t child;
+
+    ck_assert_int_eq(unsetenv("ZCRP_NO_MEMORY"), 0);
+    struct home h = meet_process(&options, &child);
+    struct closer closer = {.connection = h.here};
+    struct zcrp_msg *out = ends_filled(MESSAGE, 1);
+
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(h.here), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(pthread_create(&closer.thread, NULL, close_it, &closer), 0);
+    asleep_await(&closer.number); /* the peer posts no buffer */
+    ends_kill_peer(child);
+    ck_assert_int_eq(pthread_join(closer.thread, NULL), 0);
+    ck_assert_int_eq(closer.code, ZCRP_ERROR_TIMEOUT);
+    (void)printf("%s, and %llu closings\n", zcrp_strerror(zcrp_error(out)),
+                 (unsigned long long)closings);
+    ck_assert(ends_is_death(zcrp_error(out)));
+    ck_assert_uint_le(closings, 1);
+    zcrp_free_msg(out);
+    (void)zcrp_listener_close(h.listener);
+}
+
+/* A peer that lives is told that nothing is received any more, too, however little time there is.
+ */
+TEST(connection__close_in_no_time_tells_the_peer, .rows = 2)
+{
+    const struct zcrp_options hasty = {.linger_ns = _i == 0 ? 1 : 200 * ENDS_MILLISECOND};
+    struct home h = meet(&hasty);
+    struct zcrp_msg *given_up = ends_filled(MESSAGE, 1), *out = ends_filled(MESSAGE, 2);
+
+    ck_assert(status_becomes(h.there, ZCRP_OK));
+    ck_assert(status_becomes(h.here, ZCRP_OK));
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(h.there), given_up, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(h.here), out, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_connection_close(h.there), ZCRP_ERROR_TIMEOUT);
+    ck_assert_int_eq(zcrp_error(given_up), ZCRP_ERROR_CLOSED);
+    ck_assert_int_eq(ends_wait(out), ZCRP_ERROR_CUT_OFF);
+    ck_assert(status_becomes(h.here, ZCRP_ERROR_PEER_CLOSED));
+    zcrp_free_msg(given_up);
+    zcrp_free_msg(out);
+    (void)zcrp_connection_close(h.here);
+    (void)zcrp_listener_close(h.listener);
 }
 
 TEST(connection__interrupted)
