@@ -173,7 +173,7 @@ instant receiver_deadline(const struct receiver *r)
 
 bool receiver_timer_has_said_enough(const struct receiver *r)
 {
-    return r->is_agreed && r->timer.closings >= ENOUGH_SAID;
+    return r->is_agreed && r->timer.has_said;
 }
 
 /* How often the close is said, and waited for: n times take 2^n - 1 of the first interval. */
@@ -233,7 +233,8 @@ void receiver_timer_on_leave(struct receiver_timer *t, instant now)
                                  .nonce = t->nonce,
                                  .given = t->given,
                                  .aging_since = now,
-                                 .closings = t->closings};
+                                 .closings = t->closings,
+                                 .has_said = t->has_said};
 }
 
 void receiver_timer_on_outstanding(struct receiver_timer *t, instant now)
@@ -397,6 +398,7 @@ void receiver_timer_on_closing(struct receiver_timer *t, instant now)
 {
     t->closing = now + (FIRST_CLOSING << t->closings);
     t->closings++;
+    t->has_said |= t->closings >= ENOUGH_SAID;
 }
 
 void receiver_timer_on_close(struct receiver_timer *t, instant now)

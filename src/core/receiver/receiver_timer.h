@@ -35,7 +35,8 @@ struct receiver_timer {
     uint64_t credit;   /* bytes that acknowledgements may take unasked */
     uint32_t unsaid;   /* units that arrived since the last acknowledgement */
     uint32_t requests; /* repeated in a row */
-    uint32_t closings; /* said in a row */
+    uint32_t closings; /* said in a row, since the last late unit */
+    bool has_said;     /* often enough, once: a late unit does not undo that */
     instant put_off;   /* silence is not due before; 0: it was not put off */
 
     struct refusals refusals; /* of requests, which are the questions */
@@ -65,8 +66,8 @@ enum receiver_due {
  */
 enum receiver_due receiver_timer_due(const struct receiver *r, instant now);
 
-/* Both ends know of the end, and this side has said its close often enough: it needs no
- * confirmation, and only waits for what the peer may ask. */
+/* Both ends know of the end, and this side has said its close often enough, at some time: it needs
+ * no confirmation, and only waits for what the peer may ask. */
 bool receiver_timer_has_said_enough(const struct receiver *r);
 
 /* The sender is silent. If the limit has passed for long this side was stopped, and what the sender

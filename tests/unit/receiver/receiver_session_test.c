@@ -633,6 +633,42 @@ TEST(close__agreed_is_said_longer_on_a_long_path, .rows = 4)
     receiver_rig_expect_silence();
 }
 
+/* A unit that comes later makes it say the close anew, for as long as at first. But it had
+ * said so often enough before: a user that waits no longer has closed in order. */
+TEST(close__agreed_was_said_before_a_late_unit)
+{
+    enum { TRIP = 400, ENOUGH = 4, SAID = 7 };
+    receiver_rig_post(128);
+    receiver_rig_ask(RIG_TAG);
+    rig.now += TRIP * MILLISECOND;
+    receiver_rig_ask_again();
+    receiver_rig_expect("request 0*1=128");
+    receiver_agree_close(rig.r);
+    receiver_close(rig.r, rig.now);
+    for (int i = 0; i < ENOUGH; i++) {
+        ck_assert(!receiver_is_confirmed(rig.r));
+        receiver_rig_expect("close +");
+        if (i + 1 < ENOUGH)
+            receiver_rig_wait((20 * MILLISECOND) << i);
+    }
+    ck_assert(receiver_is_confirmed(rig.r));
+    for (int late = 0; late < 2; late++) {
+        rig.now += 100 * MILLISECOND;
+        receiver_rig_land_unit(receiver_rig_unit((uint32_t)late, 0, 0));
+        ck_assert(receiver_is_confirmed(rig.r));
+        ck_assert(!receiver_is_closed(rig.r));
+    }
+    for (int i = 0; i < SAID; i++) {
+        receiver_rig_expect("close +");
+        receiver_rig_expect_silence();
+        ck_assert(receiver_is_confirmed(rig.r));
+        ck_assert(!receiver_is_closed(rig.r));
+        receiver_rig_wait((20 * MILLISECOND) << i);
+    }
+    ck_assert(receiver_is_closed(rig.r));
+    ck_assert(receiver_is_confirmed(rig.r));
+}
+
 /* It is closed: then nothing is said any more. */
 TEST(close__a_unit_comes_too_late)
 {
