@@ -118,13 +118,19 @@ static bool has_good_cookie(struct receiver *r, instant now, const struct hello 
     return is_good;
 }
 
-/* A sender has proved where it is: a new one, or the present one as a restarted one. */
+/* A sender has proved where it is: a new one, or the present one as a restarted one. A receiver
+ * that stays binds one tag. So a question with the tag that it has left is a late copy of its own
+ * sender's, which may have closed since. */
 static void on_newcomer(struct receiver *r, instant now, const struct hello *hello)
 {
     bool is_bound = receiver_session_is_bound(&r->session);
     if (r->phase != RECEIVER_OPEN) {
         if (is_bound)
             receiver_end_close(r); /* the sender that had to be told is gone */
+        return;
+    }
+    if (r->config.stays && hello->pairing.tag == r->session.left.tag) {
+        r->counters.drop_session++;
         return;
     }
     if (r->config.stays && r->session.was_bound) {

@@ -242,6 +242,24 @@ TEST(stays__binds_no_sender_after_its_own)
     ck_assert(receiver_is_replaced(rig.r));
 }
 
+/* A question of its own sender's comes late, behind the close: the network has doubled it. That is
+ * no other sender, and the other direction goes on. */
+TEST(stays__hears_a_question_again_behind_the_close)
+{
+    start_staying();
+    receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
+    receiver_rig_expect_end(OUTCOME_PEER_CLOSED);
+    receiver_rig_expect_end(OUTCOME_PEER_CLOSED);
+    receiver_rig_expect("close +");
+    receiver_rig_ask_again();
+    receiver_rig_expect_silence();
+    ck_assert(!receiver_is_replaced(rig.r));
+    ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 1);
+    receiver_rig_ask(RIG_TAG + 1);
+    receiver_rig_ask_again();
+    ck_assert(receiver_is_replaced(rig.r));
+}
+
 /* Its sender closes before this side does, or while that one closes, too: the connection ends. */
 TEST(stays__is_told_of_a_close, .rows = 2)
 {
