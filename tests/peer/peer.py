@@ -37,6 +37,7 @@ SILENCE = PROGRESS = 30.0  # limits, seconds
 QUIET = 1.0               # seconds without a datagram, after which an end asks whether its peer is there
 KNOWN = 4096              # announced messages that a sender looks at
 CLOSES, CLOSES_KNOWN = 8, 4  # times that an end says its close; and says it if both ends know
+CONFIRMS, CONFIRMS_CLOSED = 64, 8  # times that a sender confirms a close again; and does if it had closed, too
 EARLY_BYTES, EARLY = 1024, 10  # of an early unit; of these in transit
 STAY = 0.15               # seconds that a closed end stays, to confirm its peer's close again
 CALLERS = 64              # connections of a listener
@@ -232,7 +233,8 @@ class Sender:
         return Unit(message, 0, 0, True, is_void=True)
 
     def on_ack(self, d, now):
-        if d.flags & CLOSING and self.left == d.pairing and self.confirmations < 8:
+        most = CONFIRMS_CLOSED if self.closes else CONFIRMS
+        if d.flags & CLOSING and self.left == d.pairing and self.confirmations < most:
             self.confirmations += 1
             self.link.say(Datagram(HELLO, *self.left, CLOSING))  # it missed the confirmation
         if d.flags & CLOSING and self.is_told() and self.question and d.tag == self.question.tag:

@@ -138,7 +138,9 @@ void sender_session_enter(struct sender_session *s, struct pairing pairing, uint
 
 void sender_session_leave(struct sender_session *s)
 {
+    uint32_t most = s->has_closed ? SESSION_CONFIRMATIONS_CLOSED : SESSION_CONFIRMATIONS;
     *s = (struct sender_session){.left = s->pairing,
+                                 .confirmations = most,
                                  .was_paired = s->was_paired,
                                  .is_untold = s->is_untold,
                                  .unpaired = s->unpaired};
@@ -155,10 +157,10 @@ void sender_session_confirm_again(struct sender_session *s, const struct block_a
     bool is_session = ack->pairing.session == s->left.session || s->left.session == 0;
     bool is_close = ack->is_closing && is_session && ack->pairing.tag == s->left.tag;
     s->is_untold = s->is_untold && !is_close;
-    if (!is_close || s->confirmations == SESSION_CONFIRMATIONS)
+    if (!is_close || s->confirmations == 0)
         return;
     s->left = ack->pairing;
-    s->confirmations++;
+    s->confirmations--;
     sender_session_set_due(s, HELLO_CONFIRMS);
 }
 

@@ -23,7 +23,7 @@
  * I2  at most one plain hello is due, and only if no other is.
  * I3  a question is due only while there is one.
  * I4  the close of the session before is due to be confirmed only if there was one, and it is
- *     confirmed again at most SESSION_CONFIRMATIONS times.
+ *     confirmed again at most SESSION_CONFIRMATIONS times, or SESSION_CONFIRMATIONS_CLOSED.
  * I5  a sender that is paired has no cookie for its own session.
  * I6  only a sender that is paired is early. */
 #ifndef ZCRP_CORE_SENDER_SESSION_H
@@ -35,8 +35,13 @@
 #include "core/wire/secret.h"
 
 enum {
-    SESSION_CONFIRMATIONS = 8, /* of one close: a peer says it no more often */
-    SESSION_AT_ONCE = 4,       /* cookies answered at once, for each hello of the timer's */
+    /* Of one close, again. A peer says it 8 times by its timer, but also for each burst of units
+     * that was on its way, and then begins anew. A peer that has left, too, answers each
+     * confirmation with another one: so there is a limit. */
+    SESSION_CONFIRMATIONS = 64,
+    /* The limit where this side had said its own close: then the peer mostly confirms that. */
+    SESSION_CONFIRMATIONS_CLOSED = 8,
+    SESSION_AT_ONCE = 4, /* cookies answered at once, for each hello of the timer's */
 };
 
 /* The hellos that may be due, the most urgent first; a set of them. Each of the first two tells the
@@ -68,7 +73,7 @@ struct sender_session {
     uint64_t message_base;  /* message number 0 of the session, in the table's numbers */
     uint64_t seq_base;      /* the same of sequence numbers */
     uint64_t offered;       /* messages below were offered, since the receiver asked last */
-    uint32_t confirmations; /* of the close of `left`, repeated */
+    uint32_t confirmations; /* of the close of `left`: how often it is confirmed again yet */
     uint32_t due;           /* set of enum session_hello */
     uint16_t marks;         /* of congestion in this session, as the receiver counts them */
     bool wants_offers;      /* this receiver asks how large messages are that have no buffer */

@@ -875,3 +875,20 @@ TEST(close__by_the_peer)
     ck_assert_uint_eq(hello.pairing.session, RIG_SESSION);
     ck_assert_uint_ne(sender_rig_hello().nonce, 0); /* and asks for the next receiver */
 }
+
+/* Units are on their way, and the peer says its close for each burst of them. Whatever is lost of
+ * the confirmations, there are some left for what it says later. */
+TEST(close__by_the_peer_that_says_it_for_each_late_unit)
+{
+    enum { BURSTS = 40, LATER = 8 };
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    sender_rig_expect("0:0+10LA");
+    for (int i = 0; i < 1 + BURSTS + LATER; i++) {
+        sender_rig_say_ack("", true);
+        struct hello hello = sender_rig_hello();
+        ck_assert(hello.is_closing);
+        ck_assert_uint_eq(hello.pairing.session, RIG_SESSION);
+        rig.now += i < BURSTS ? 50 * MICROSECOND : 20 * MILLISECOND;
+    }
+}
