@@ -1113,7 +1113,9 @@ enum zcrp_completion_kind {
                              a limit of 0, because the caller may be gone by then */
     ZCRP_CONNECTION_UP = 3, /* its peer was found. Comes only if zcrp_connection_status was BUSY at
                                the time of the add, as it may be just after zcrp_accept */
-    ZCRP_CONNECTION_ENDED = 4, /* for the reason `code`, as zcrp_connection_status says; once */
+    ZCRP_CONNECTION_ENDED = 4, /* for the reason `code`, as zcrp_connection_status says; once, after
+                                  all messages of both halves that have ended well by then: a
+                                  program may close the connection, and misses none of them */
     ZCRP_OFFER_CAME = 5,       /* the peer has said the size of a message, or of several, which
                                   zcrp_expect with a limit of 0 tells; it may have told before */
 };

@@ -5,9 +5,19 @@ void collection_init(struct collection *c)
     *c = (struct collection){.wake = {.fd = -1}};
 }
 
+/* Both locked. A message keeps its code while it is in the list: whoever submits it again withdraws
+ * it first. */
+static void add_ended(struct collection *c, struct message *m)
+{
+    atomic_store_explicit(&m->collection, c, memory_order_relaxed);
+    list_add(&c->ended, m);
+    c->good += m->code == ZCRP_OK;
+}
+
 static void let_go(struct collection *c, struct message *m)
 {
     list_remove(&c->ended, m);
+    c->good -= m->code == ZCRP_OK;
     atomic_store(&m->collection, NULL);
 }
 
@@ -92,10 +102,8 @@ static struct completions *put(struct collection *c, struct list ended, struct w
     bool has_taker = collection_has_taker(c);
     for (struct message *m = ended.first; m != NULL; m = next) {
         next = m->links.next;
-        if (has_taker || m->is_lent) {
-            atomic_store_explicit(&m->collection, c, memory_order_relaxed);
-            list_add(&c->ended, m);
-        }
+        if (has_taker || m->is_lent)
+            add_ended(c, m);
         latch_open_under_mutex(&m->latch, wakes);
     }
     struct completions *queue = place_note_locked(&c->place, FACT_ENDED);

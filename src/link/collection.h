@@ -15,7 +15,8 @@
  * outlives every entity (waiting/completions.h).
  *
  * I1  a message is in the list of the collection that it names, or names none.
- * I2  is_rung is true only while the descriptor is readable, or about to be: a collector clears the
+ * I2  `good` is how many messages in the list have the code ZCRP_OK.
+ * I3  is_rung is true only while the descriptor is readable, or about to be: a collector clears the
  *     descriptor first, and is_rung then. */
 #ifndef ZCRP_LINK_COLLECTION_H
 #define ZCRP_LINK_COLLECTION_H
@@ -31,6 +32,7 @@ struct collection {
     _Atomic bool is_rung;  /* (a) a ring need not write: saves a system call for each batch */
     _Atomic bool has_more; /* (a) its user has more to collect, or took several at once */
     struct list ended;     /* (k) */
+    uint32_t good;         /* (k) of those: ended with ZCRP_OK */
     struct place place;    /* in a queue */
 };
 
@@ -71,6 +73,12 @@ struct message *collection_take_locked(struct collection *c, int *code);
 static inline bool collection_has_any_locked(const struct collection *c)
 {
     return c->ended.first != NULL;
+}
+
+/* Locked, (k): is there one that ended with ZCRP_OK? */
+static inline bool collection_has_good_locked(const struct collection *c)
+{
+    return c->good > 0;
 }
 
 /* Leaves that queue (NULL: any). What was not taken is left to who collects, or let go of. True if

@@ -113,19 +113,33 @@ static bool tell_callers(struct taking *t, struct place *p)
     return p->callers > 0;
 }
 
+/* Has it a message to tell of that ended well? A failed one does not count: what is posted after
+ * the connection's end fails at once, and would put that end off for ever. Locked, (k). */
+static bool has_good(const struct completions *c, const struct zcrp_entity *e)
+{
+    return atomic_load(&e->collection.place.in) == c && collection_has_good_locked(&e->collection);
+}
+
 /* Leaves the mutex to ask how the connection stands, for which it is visited. It may be out of the
- * queue by then, or have been added anew, or another taker may have told. */
+ * queue by then, or have been added anew, or another taker may have told. The user closes a
+ * connection when it is told of the end. So what both halves have that ended well is told first:
+ * their places are ready, and have their turns before the connection is asked again. */
 static void tell_link(struct taking *t, struct place *p, struct zcrp_completion *as)
 {
+    struct completions *c = &t->queue->completions;
     struct zcrp_entity *e = queue_visit(p);
 
     completions_unlock();
     int code = zcrp_connection_status(as->connection);
     completions_lock();
     bool was_told = p->told != ZCRP_OK && p->told != ZCRP_ERROR_BUSY; /* that it has ended */
-    bool is_in = atomic_load(&p->in) == &t->queue->completions && p->owner == as->connection;
+    bool is_in = atomic_load(&p->in) == c && p->owner == as->connection;
     bool is_news = is_in && !was_told && code != p->told && code != ZCRP_ERROR_BUSY;
-    if (is_news) {
+    bool is_early =
+        is_news && code != ZCRP_OK && (has_good(c, e) || has_good(c, as->connection->receiver));
+    if (is_early) /* with others that are ready: so there is nobody to ring for */
+        (void)place_note_locked(p, FACT_LINK);
+    if (is_news && !is_early) {
         p->told = code;
         as->context = p->context;
         as->kind = code == ZCRP_OK ? ZCRP_CONNECTION_UP : ZCRP_CONNECTION_ENDED;

@@ -31,7 +31,8 @@ class Happened(enum.Enum):
     CONNECTION_UP = lib.ZCRP_CONNECTION_UP
     """A connection without a peer when you added it, as it may be just after an accept, has found its peer."""
     CONNECTION_ENDED = lib.ZCRP_CONNECTION_ENDED
-    """The connection has ended, for the reason ``error``. Close it. The queue reports this once."""
+    """The connection has ended, for the reason ``error``. Close it. The queue reports this once, after all messages of
+    the connection that ended well."""
     OFFER_CAME = lib.ZCRP_OFFER_CAME
     """The peer has announced the size of a message, so :meth:`zcrp.Connection.receive` need not wait for it.
     It still waits for the message itself."""

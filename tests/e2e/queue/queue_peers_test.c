@@ -188,6 +188,80 @@ TEST(queue_add_connection__ended, .rows = 2)
     zcrp_free_msg(m);
 }
 
+/* The peer has sent, or received, and closes. A program that closes the connection when it is told
+ * of that has been told of all that ended well, also behind a message that did not. */
+TEST(queue_take__the_end_comes_last, .rows = 4)
+{
+    enum { COUNT = 200, MOST = 100 };
+    struct both b = house_meet(&house, NULL);
+    bool receives = _i < 2;
+    const struct ends e = {
+        .sender = zcrp_connection_sender(receives ? b.there : b.here),
+        .receiver = zcrp_connection_receiver(receives ? b.here : b.there),
+    };
+    struct zcrp_msg *in[COUNT], *out[COUNT];
+    int good = 0, ended = 0;
+
+    ck_assert_int_eq(zcrp_queue_add_connection(q, b.here, &b), ZCRP_OK);
+    for (int i = 0; i < COUNT; i++) {
+        in[i] = ends_empty(10);
+        out[i] = ends_filled(10, 1);
+        ends_submit(&e, in[i], out[i], 10);
+        if (i == 0)
+            (void)zcrp_cancel(receives ? in[0] : out[0]); /* it may have arrived */
+    }
+    for (int i = 1; i < COUNT; i++)
+        ck_assert_int_eq(ends_wait(out[i]), ZCRP_OK);
+    (void)zcrp_connection_close(b.there);
+    while (zcrp_connection_status(b.here) == ZCRP_OK)
+        usleep(1000);
+    while (ended == 0) {
+        struct zcrp_completion c[MOST];
+        int count = zcrp_queue_take(q, c, _i % 2 == 0 ? 1 : MOST, 10 * ENDS_SECOND);
+        ck_assert_int_gt(count, 0);
+        for (int i = 0; i < count; i++) {
+            ck_assert_int_eq(ended, 0);
+            good +=
+                c[i].kind == ZCRP_MESSAGE_ENDED && c[i].message != in[0] && c[i].message != out[0];
+            ended += c[i].kind == ZCRP_CONNECTION_ENDED;
+        }
+    }
+    ck_assert_int_eq(good, COUNT - 1);
+    nothing_is_left();
+    (void)zcrp_connection_close(b.here);
+    for (int i = 0; i < COUNT; i++) {
+        zcrp_free_msg(in[i]);
+        zcrp_free_msg(out[i]);
+    }
+}
+
+/* A buffer that the program posts again fails at once after the end, which is told nevertheless. */
+TEST(queue_take__the_end_is_not_put_off)
+{
+    enum { COUNT = 10 };
+    struct both b = house_meet(&house, NULL);
+    struct zcrp_entity *r = zcrp_connection_receiver(b.here);
+    struct zcrp_msg *m[COUNT];
+    struct zcrp_completion c;
+    int failed = 0;
+
+    ck_assert_int_eq(zcrp_queue_add_connection(q, b.here, &b), ZCRP_OK);
+    for (int i = 0; i < COUNT; i++) {
+        m[i] = ends_empty(10);
+        ck_assert_int_eq(zcrp_submit(r, m[i], 10), ZCRP_OK);
+    }
+    (void)zcrp_connection_close(b.there);
+    while ((c = next_but_up()).kind != ZCRP_CONNECTION_ENDED) {
+        ck_assert_int_eq(c.kind, ZCRP_MESSAGE_ENDED);
+        ck_assert_int_ne(c.code, ZCRP_OK);
+        ck_assert_int_lt(++failed, 10 * COUNT);
+        ck_assert_int_eq(zcrp_submit(r, c.message, 10), ZCRP_OK);
+    }
+    (void)zcrp_connection_close(b.here);
+    for (int i = 0; i < COUNT; i++)
+        zcrp_free_msg(m[i]);
+}
+
 /* What landed before the program could accept is told, by the queue or to who collects, and once.
  */
 TEST(queue_add_connection__first_message_was_there, .rows = 2)

@@ -147,6 +147,22 @@ TEST(collection_put__several)
         ck_assert_ptr_eq(collection_take(&collection), message_of(m[i]));
 }
 
+/* How many ended well, whichever way they leave. */
+TEST(collection_has_good__whoever_takes_them)
+{
+    (void)collection_descriptor(&collection);
+    ck_assert(!collection_has_good_locked(&collection));
+    collection_tell(&collection, put(0, 1, ZCRP_ERROR_CANCELLED));
+    ck_assert(!collection_has_good_locked(&collection));
+    end(1, 2);
+    ck_assert_ptr_eq(collection_take(&collection), message_of(m[0]));
+    ck_assert(collection_has_good_locked(&collection));
+    collection_withdraw(message_of(m[2]));
+    ck_assert(collection_has_good_locked(&collection));
+    ck_assert_ptr_eq(collection_take(&collection), message_of(m[1]));
+    ck_assert(!collection_has_good_locked(&collection));
+}
+
 /* ---- in a queue ---- */
 
 static void count(void *rings)
@@ -216,6 +232,7 @@ TEST(collection_leave_queue__before_it_is_told)
     ck_assert_int_eq(rings, 1);
     for (int i = 0; i < 3; i++)
         ck_assert_ptr_null(atomic_load(&message_of(m[i])->collection));
+    ck_assert(!collection_has_good_locked(&collection));
     completions_fini(&queue);
 }
 
