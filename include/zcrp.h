@@ -1176,8 +1176,10 @@ ZCRP_PUBLIC int zcrp_queue_remove_listener(struct zcrp_queue *queue,
  * The calling thread receives for all links in the queue. With a limit of 0 it receives once for
  * each link that may have something; with a longer limit it sleeps on all links together. So a
  * program may spin on it: a call with a limit of 0 that finds nothing makes one system call at
- * most, however many links there are. When no thread has taken for 2 ms, the library's threads
- * receive until one takes again. The library's threads always answer a listener's callers.
+ * most, however many links there are. Within a spin every ninth such call yields the processor
+ * (sched_yield) and does not receive; a call that comes 200 us after the last one, or later, does
+ * not yield. When no thread has taken for 2 ms, the library's threads receive until one takes
+ * again. The library's threads always answer a listener's callers.
  *
  * If a take has returned several messages of a sender, take again soon: messages of up to 1 KiB
  * that the program submits to this sender in between wait for each other. They leave together with

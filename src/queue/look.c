@@ -176,12 +176,16 @@ void queue_abandon_looking(struct zcrp_queue *q)
 /* ---- takers ---- */
 
 /* What comes through memory makes no socket readable. So one that is armed stays so, and nobody
- * would keep the lease: it counts as disarmed. */
+ * would keep the lease: it counts as disarmed. A taker that was away for long
+ * looks, however often somebody had looked in vain before: it may not be back soon. */
 bool queue_take_lease(struct zcrp_queue *q)
 {
     mutex_lock(&q->mutex);
-    bool is_ours = lease_take(&q->lease, &q->sockets.wake, clock_now());
+    instant now = clock_now();
+    bool is_ours = lease_take(&q->lease, &q->sockets.wake, now);
     if (is_ours) {
+        if (now - q->lease.given >= QUEUE_LOOK_EVERY)
+            q->vain = 0;
         spinning_begin(&q->spinning, WAITING_FOR_NEXT);
         if (sockets_are_polled(&q->sockets))
             (void)lease_on_disarmed(&q->lease);

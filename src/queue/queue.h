@@ -32,6 +32,10 @@
 /* A taker that comes back within that has used what it took: as LEASE_AT_ONCE. */
 #define QUEUE_AT_ONCE MILLISECOND
 
+/* A taker that glances, or is told something, looks at the sockets so often, too. One that was away
+ * for so long does not spin. */
+#define QUEUE_LOOK_EVERY (200 * MICROSECOND)
+
 struct zcrp_queue {
     uint32_t generation; /* (c) of the process that opened it */
     struct completions completions;
@@ -48,7 +52,7 @@ struct zcrp_queue {
     instant due;              /* (q) what the engine was told; NEVER: nothing since its turn */
     uint32_t wish;            /* (q) the number of times that it was told */
     struct spinning spinning; /* of the taker that has the lease */
-    uint32_t vain;            /* the same: looks in a row that found nothing */
+    uint32_t vain;            /* the same: looks in a row, of one that spins, that found nothing */
     _Atomic uint32_t glances; /* (a) of takers without the lease */
 
     _Atomic bool is_on;        /* (a) the descriptor was asked for */

@@ -18,9 +18,6 @@ enum {
     GLANCES_A_CLOCK = 16,
 };
 
-/* A taker that glances, or is told something, looks at the sockets so often, too. */
-#define LOOK_EVERY (200 * MICROSECOND)
-
 /* A call of take. */
 struct taking {
     struct taker taker; /* while it glances */
@@ -260,7 +257,7 @@ static bool is_to_sleep(const struct taking *t, instant since, uint32_t looks)
 }
 
 /* One look of a taker that does not sleep. After some in vain the core goes to others instead: the
- * peer may be waiting for this very one. */
+ * peer may be waiting for this very one. A taker that was away has not spun (queue_take_lease). */
 static void look_once(struct zcrp_queue *q)
 {
     if (q->vain < LOOKS_A_YIELD) {
@@ -308,7 +305,8 @@ static bool is_others_turn(struct zcrp_queue *q)
     atomic_store_explicit(&q->glances, glances, memory_order_relaxed);
     if (glances % GLANCES == 0 && !sockets_are_all_polled(&q->sockets))
         return false;
-    return glances % GLANCES_A_CLOCK != 0 || queue_was_looked_at(q) >= clock_now() - LOOK_EVERY;
+    return glances % GLANCES_A_CLOCK != 0 ||
+           queue_was_looked_at(q) >= clock_now() - QUEUE_LOOK_EVERY;
 }
 
 /* Glances at memory, which takes no lease, while one is kept for this taker. True if it has told
@@ -333,7 +331,7 @@ static bool glance(struct taking *t)
  * wait for acknowledgements. */
 static bool is_to_look(const struct taking *t)
 {
-    return t->taken == 0 || queue_was_looked_at(t->queue) < clock_now() - LOOK_EVERY;
+    return t->taken == 0 || queue_was_looked_at(t->queue) < clock_now() - QUEUE_LOOK_EVERY;
 }
 
 /* A taker is back: what its user has gathered leaves, but for messages of senders that it is about
@@ -345,7 +343,7 @@ static void end_gathering(struct zcrp_queue *q)
 
     if (!completions_have_busy(c))
         return;
-    bool is_late = queue_was_looked_at(q) < clock_now() - LOOK_EVERY;
+    bool is_late = queue_was_looked_at(q) < clock_now() - QUEUE_LOOK_EVERY;
     completions_lock();
     for (uint32_t most = completions_count_busy(c);
          most > 0 && (p = completions_take_busy(c, is_late)) != NULL; most--) {

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PEERS = 20, TAKES = 2000, MESSAGES = 100, BYTES = 64 };
+enum { PEERS = 20, TAKES = 2000, MESSAGES = 100, BYTES = 64, PAUSE_US = 300 };
 
 int __real_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout);
 int __wrap_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout);
@@ -26,9 +26,10 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
 int __real_sched_yield(void);
 int __wrap_sched_yield(void);
 
-/* Of the thread that asks: all, those of epoll, those that receive, and those that send. */
+/* Of the thread that asks: all, those of epoll, those that receive, those that send, and those that
+ * give the core away. */
 static _Thread_local bool counts;
-static _Thread_local int calls, asks, receives, sends;
+static _Thread_local int calls, asks, receives, sends, yields;
 
 int __wrap_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout)
 {
@@ -61,6 +62,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
 int __wrap_sched_yield(void)
 {
     calls += counts;
+    yields += counts;
     return __real_sched_yield();
 }
 
@@ -107,7 +109,7 @@ static void open_two(void)
     struct zcrp_completion c;
     char port[8];
 
-    calls = asks = receives = 0;
+    calls = asks = receives = yields = 0;
     assert_int_equal(zcrp_listen(&listener, "127.0.0.1", "0", &options), ZCRP_OK);
     snprintf(port, sizeof(port), "%d", zcrp_listener_port(listener));
     assert_int_equal(zcrp_connect(&caller, "127.0.0.1", port, &options, 5 * SECOND), ZCRP_OK);
@@ -139,6 +141,26 @@ TEST(queue_take__idle_with_one)
     assert_in_range(asks, 1, TAKES / 2);
     assert_in_range(receives, 1, TAKES);
     assert_in_range(calls, 1, TAKES + TAKES / 8);
+    close_two();
+}
+
+/* A program that takes now and then receives each time. One that takes again and again, in vain,
+ * leaves the core to others now and then. */
+TEST(queue_take__idle_now_and_then)
+{
+    struct zcrp_completion c;
+
+    open_two();
+    counts = true;
+    for (int i = 0; i < MESSAGES; i++) {
+        usleep(PAUSE_US);
+        assert_int_equal(zcrp_queue_take(queue, &c, 1, 0), 0);
+    }
+    assert_int_equal(yields, 0);
+    for (int i = 0; i < TAKES; i++)
+        assert_int_equal(zcrp_queue_take(queue, &c, 1, 0), 0);
+    counts = false;
+    assert_in_range(yields, 1, TAKES / 9);
     close_two();
 }
 
