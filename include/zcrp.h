@@ -1141,7 +1141,8 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_open(struct zcrp_queue **queue);
  * before: callers in the backlog; that the connection has ended; first messages
  * (zcrp_connection_first) that have ended; and, if zcrp_descriptor was called, other messages that
  * wait to be collected. ZCRP_CONNECTION_UP and _ENDED are told only of what was added as a
- * connection. 0, or ZCRP_ERROR_ARGUMENT (NULL; in a queue already), _FORKED. */
+ * connection. 0, or ZCRP_ERROR_ARGUMENT (NULL; in a queue already, as one half of a connection may
+ * be), _FORKED: then nothing has changed. */
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_add(struct zcrp_queue *queue, struct zcrp_entity *entity,
                                              void *context);
 ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_queue_add_connection(struct zcrp_queue *queue,

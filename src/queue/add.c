@@ -30,23 +30,20 @@ static int refusal(const struct zcrp_queue *queue, uint32_t generation)
     return queue->generation != generation ? ZCRP_ERROR_FORKED : process_refusal(generation);
 }
 
-/* What may be there already is noted: the take that finds nothing of it passes over that. */
-static int join(struct zcrp_queue *queue, struct zcrp_entity *e, const struct place *as)
+static int say_in_queue(const char *what)
 {
-    const struct zcrp_connection *connection = as->owner;
+    return reason_say(ZCRP_ERROR_ARGUMENT, "%s is in a queue already", what);
+}
 
-    turns_queue(e, &queue->sockets);
-    if (!completions_add(&queue->completions, &e->collection.place, as)) {
-        turns_unqueue(e, &queue->sockets);
-        return reason_say(ZCRP_ERROR_ARGUMENT, "%s is in a queue already",
-                          connection == NULL ? "entity" : "connection");
-    }
+/* What may be there already is noted, beside these facts: the take that finds nothing of it passes
+ * over that. */
+static void note_what_is_there(struct zcrp_entity *e, uint32_t facts)
+{
     entity_say_awaited(e);
     entity_enter(e);
-    uint32_t facts = e->offers > 0 ? FACT_OFFER : 0;
+    facts |= e->offers > 0 ? FACT_OFFER : 0;
     entity_leave(e);
-    place_note(&e->collection.place, facts | (connection != NULL ? FACT_LINK : 0));
-    return ZCRP_OK;
+    place_note(&e->collection.place, facts);
 }
 
 int zcrp_queue_add(struct zcrp_queue *queue, struct zcrp_entity *entity, void *context)
@@ -56,10 +53,20 @@ int zcrp_queue_add(struct zcrp_queue *queue, struct zcrp_entity *entity, void *c
     int code = refusal(queue, entity->generation);
     if (code != ZCRP_OK)
         return code;
-    return join(queue, entity, &(struct place){.context = context, .facts = FACT_ENDED});
+    const struct place as = {.context = context, .facts = FACT_ENDED};
+    turns_queue(entity, &queue->sockets);
+    if (!completions_add(&queue->completions, &entity->collection.place, &as)) {
+        turns_unqueue(entity, &queue->sockets);
+        return say_in_queue("entity");
+    }
+    note_what_is_there(entity, 0);
+    return ZCRP_OK;
 }
 
-/* That it is up already is no news, that it has ended is. */
+/* That it is up already is no news, that it has ended is. The halves join together: one that joined
+ * alone, and left again, would lose the first messages that have ended; and without the receiver
+ * the end would be told before them. How the link stands is noted last: a taker that is told of the
+ * end may close the connection. */
 int zcrp_queue_add_connection(struct zcrp_queue *queue, struct zcrp_connection *connection,
                               void *context)
 {
@@ -73,13 +80,18 @@ int zcrp_queue_add_connection(struct zcrp_queue *queue, struct zcrp_connection *
                              .owner = connection,
                              .told = is_busy ? ZCRP_ERROR_BUSY : ZCRP_OK,
                              .facts = FACT_ENDED};
-    code = join(queue, connection->receiver, &as);
-    if (code != ZCRP_OK)
-        return code;
-    code = join(queue, connection->sender, &as);
-    if (code != ZCRP_OK)
-        (void)entity_leave_queue(connection->receiver, &queue->completions);
-    return code;
+    struct zcrp_entity *receiver = connection->receiver, *sender = connection->sender;
+    turns_queue(receiver, &queue->sockets);
+    turns_queue(sender, &queue->sockets);
+    if (!completions_add_both(&queue->completions, &receiver->collection.place,
+                              &sender->collection.place, &as)) {
+        turns_unqueue(sender, &queue->sockets);
+        turns_unqueue(receiver, &queue->sockets);
+        return say_in_queue("connection");
+    }
+    note_what_is_there(receiver, 0);
+    note_what_is_there(sender, FACT_LINK);
+    return ZCRP_OK;
 }
 
 int zcrp_queue_add_listener(struct zcrp_queue *queue, struct zcrp_listener *listener, void *context)

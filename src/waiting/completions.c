@@ -171,30 +171,44 @@ struct taker *completions_taker(const struct place *p)
 
 /* ---- places ---- */
 
-/* It is ready before it is in the queue: what ends just then is not told ahead of what it has. */
-bool completions_add(struct completions *c, struct place *p, const struct place *as)
+/* Locked. It is ready before it is in the queue: what ends just then is not told ahead of what it
+ * has. */
+static struct completions *join(struct completions *c, struct place *p, const struct place *as)
+{
+    p->context = as->context;
+    p->owner = as->owner;
+    p->is_backlog = as->is_backlog;
+    p->told = as->told;
+    p->facts = p->callers = 0;
+    p->previous = NULL;
+    p->next = c->all;
+    if (c->all != NULL)
+        c->all->previous = p;
+    c->all = p;
+    struct completions *rung = note(c, p, as->facts);
+    atomic_store(&p->in, c);
+    return rung;
+}
+
+bool completions_add_both(struct completions *c, struct place *p, struct place *other,
+                          const struct place *as)
 {
     struct completions *rung = NULL;
 
     completions_lock();
-    bool is_free = atomic_load(&p->in) == NULL;
-    if (is_free) {
-        p->context = as->context;
-        p->owner = as->owner;
-        p->is_backlog = as->is_backlog;
-        p->told = as->told;
-        p->facts = p->callers = 0;
-        p->previous = NULL;
-        p->next = c->all;
-        if (c->all != NULL)
-            c->all->previous = p;
-        c->all = p;
-        rung = note(c, p, as->facts);
-        atomic_store(&p->in, c);
-    }
+    bool are_free = !place_is_in_queue(p) && (other == NULL || !place_is_in_queue(other));
+    if (are_free)
+        rung = join(c, p, as);
+    if (are_free && other != NULL)
+        (void)join(c, other, as); /* what there is to ring for the first one has */
     completions_unlock();
     completions_ring(rung);
-    return is_free;
+    return are_free;
+}
+
+bool completions_add(struct completions *c, struct place *p, const struct place *as)
+{
+    return completions_add_both(c, p, NULL, as);
 }
 
 void place_note(struct place *p, uint32_t facts)

@@ -80,6 +80,10 @@ void completions_fini(struct completions *c);
  * facts, for which it rings. False: it is in a queue already, and nothing has changed. */
 bool completions_add(struct completions *c, struct place *p, const struct place *as);
 
+/* The same of two, of which the other one (NULL: none) is told of later. Both join, or neither. */
+bool completions_add_both(struct completions *c, struct place *p, struct place *other,
+                          const struct place *as);
+
 /* Locked, (k): the place that is the first to be told of; NULL: there is none. Then, its facts are
  * these from now on, and it goes to the end if it has any. */
 struct place *completions_first(const struct completions *c);

@@ -293,6 +293,32 @@ TEST(queue_add_connection__first_message_was_there, .rows = 2)
     (void)zcrp_listener_close(h.listener);
 }
 
+/* An add that is refused, because one half is in a queue, loses no first message. */
+TEST(queue_add_connection__refused, .rows = 2)
+{
+    const struct zcrp_options ours = {.first_messages = 1, .first_bytes = MESSAGE};
+    struct house h = house_open("127.0.0.1", &ours);
+    struct both b = house_meet(&h, NULL);
+    struct zcrp_entity *half =
+        _i == 0 ? zcrp_connection_sender(b.here) : zcrp_connection_receiver(b.here);
+    struct zcrp_msg *out = ends_filled(10, 1), *in = zcrp_connection_first(b.here, 0);
+
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(b.there), out, 10), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(out), ZCRP_OK);
+    ck_assert_int_eq(zcrp_queue_add(q, half, NULL), ZCRP_OK);
+    ck_assert_int_eq(zcrp_queue_add_connection(q, b.here, NULL), ZCRP_ERROR_ARGUMENT);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_ARGUMENT), "connection is in a queue already");
+    if (_i == 0) {
+        ck_assert_int_eq(zcrp_queue_remove(q, half), ZCRP_OK);
+        ck_assert_int_eq(zcrp_queue_add_connection(q, b.here, NULL), ZCRP_OK);
+    }
+    ck_assert_ptr_eq(next_but_up().message, in);
+    zcrp_free_msg(out);
+    house_part(&b);
+    (void)zcrp_listener_close(h.listener);
+}
+
 /* Halves that were added by themselves tell of messages alone. A connection is removed as a whole,
  * and by the way in which it was added. */
 TEST(queue_remove_connection__as_it_was_added)

@@ -70,6 +70,24 @@ TEST(completions_add__with_facts)
     ck_assert_ptr_null(take(0));
 }
 
+/* Both, in this order, with one ring; or neither, whichever of them is in a queue. */
+TEST(completions_add_both__or_neither, .rows = 3)
+{
+    const struct place as = {.context = &rings, .facts = FACT_ENDED};
+
+    if (_i < 2)
+        ck_assert(completions_add(&other, &place[_i], &(struct place){.told = 1}));
+    ck_assert_int_eq(completions_add_both(&completions, &place[0], &place[1], &as), _i == 2);
+    ck_assert_int_eq(rings, _i == 2);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(place_is_in_queue(&place[i]), _i == i || _i == 2);
+        ck_assert_ptr_eq(take(0), _i == 2 ? &place[i] : NULL);
+        if (_i == 2)
+            ck_assert_ptr_eq(place[i].context, &rings);
+    }
+    ck_assert_ptr_null(take(0));
+}
+
 TEST(place_note__not_in_a_queue)
 {
     place_note(&place[0], FACT_ENDED);
