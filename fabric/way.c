@@ -261,20 +261,31 @@ int way_submit(struct way *w, struct zcrp_entity *half, struct op *op, uint64_t 
 }
 
 /* A receive has to have what was agreed on; a message that comes before the CTS was not. */
+static bool is_agreed(const struct op *op)
+{
+    return op->kind == OP_SEND || (op->is_granted && op->message->length == op->length);
+}
+
+/* ZCRP does not have its memory any more. */
+static void finish(struct op *op, int code)
+{
+    list_remove(&op->in);
+    zcrp_free_msg(op->message);
+    op->message = NULL;
+    op->zcrp_code = code;
+    op_end(op, error_of_code(code));
+}
+
 static void on_op_ended(struct way *w, struct op *op, int code)
 {
-    if (code == ZCRP_OK && op->kind == OP_RECEIVE &&
-        (!op->is_granted || op->message->length != op->length))
+    if (code == ZCRP_OK && !is_agreed(op))
         code = ZCRP_ERROR_PROTOCOL;
     if (code != ZCRP_OK) {
         op->zcrp_code = code;
         way_end(w, code);
         return;
     }
-    list_remove(&op->in);
-    zcrp_free_msg(op->message);
-    op->message = NULL;
-    op_end(op, 0);
+    finish(op, ZCRP_OK);
 }
 
 /* How the control link stands its ring says, in order. A peer that has closed bulk may still have
@@ -331,17 +342,21 @@ void way_end(struct way *w, int code)
     closer_add(w);
 }
 
+/* A message may have ended well before the way did: on another connection, so the queue has told of
+ * the way's end first. */
+static bool has_ended_well(const struct op *op)
+{
+    return op->message != NULL && op->zcrp_code == ZCRP_OK && zcrp_error(op->message) == ZCRP_OK &&
+           is_agreed(op);
+}
+
 static void end_all(struct way *w, struct list *ops)
 {
     LIST_EACH(link, ops)
     {
         struct op *op = OWNER(link, struct op, in);
-        list_remove(&op->in);
-        zcrp_free_msg(op->message);
-        op->message = NULL;
-        if (op->zcrp_code == ZCRP_OK)
-            op->zcrp_code = w->code;
-        op_end(op, error_of_code(op->zcrp_code));
+        int code = op->zcrp_code != ZCRP_OK ? op->zcrp_code : w->code;
+        finish(op, has_ended_well(op) ? ZCRP_OK : code);
     }
 }
 

@@ -55,7 +55,8 @@ void way_on_completion(struct link *l, const struct zcrp_completion *c);
 enum link_verdict way_on_message(struct way *way, struct link *l, const uint8_t *bytes,
                                  uint64_t size);
 
-/* Everything on it ends with an error, once its connections are closed (closer.c). */
+/* Once its connections are closed (closer.c), everything on it that has not ended well by then ends
+ * with an error. */
 void way_end(struct way *way, int code);
 
 /* Once its connections are closed: ends the operations, and frees it. */

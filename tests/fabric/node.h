@@ -67,8 +67,9 @@ size_t node_name(const struct node *n, uint8_t name[NAME_BYTES]);
 fi_addr_t node_insert(const struct node *n, const uint8_t *name);
 fi_addr_t node_meet(const struct node *n, const struct node *other);
 
-/* Every node of this process goes on; no completion is taken. */
+/* Every node of this process goes on, or one node alone; no completion is taken. */
 void nodes_turn(void);
+void node_turn(const struct node *n);
 
 int64_t now_ms(void);
 
@@ -87,6 +88,9 @@ int64_t now_ms(void);
 
 /* The next completion, successful (err is 0) or not, within WITHIN_S. */
 struct fi_cq_err_entry take(struct fid_cq *cq);
+
+/* The same, while no other node of this process goes on. */
+struct fi_cq_err_entry take_alone(struct fid_cq *cq);
 
 /* The next completion must be this one's, successful. */
 struct fi_cq_err_entry take_of(struct fid_cq *cq, const void *context);

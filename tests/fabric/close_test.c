@@ -1,0 +1,52 @@
+/* Endpoints that close: what they have sent arrives, and both ends are told so. */
+#include "node.h"
+
+#include <unistd.h>
+
+LOAD(asleep)
+
+/* This node alone goes on until it has a message with this tag that no receive is there for. */
+static void await_unexpected(const struct node *n, uint64_t tag)
+{
+    const struct fi_msg_tagged m = {.addr = FI_ADDR_UNSPEC, .tag = tag};
+    int64_t until = now_ms() + WITHIN_S * 1000;
+    int err = FI_ENOMSG;
+
+    while (err == FI_ENOMSG && now_ms() < until) {
+        OK(fi_trecvmsg(n->ep, &m, FI_PEEK));
+        err = take_alone(n->received).err;
+    }
+    ck_assert_int_eq(err, 0);
+}
+
+/* The node alone grants the large message that is coming to it. */
+static void grant(const struct node *n, uint8_t *in, uint64_t tag)
+{
+    await_unexpected(n, tag);
+    OK(fi_trecv(n->ep, in, LARGE, NULL, FI_ADDR_UNSPEC, tag, 0, in));
+}
+
+/* When the receiver looks, a small message has landed, behind it the large one, and the sender has
+ * closed. */
+TEST(close__behind_a_large_message)
+{
+    uint8_t *out = filled(LARGE, 2), *in = blank(LARGE), byte = 3;
+    struct pair p;
+
+    pair_open(&p, NULL);
+    pass(&p.a, p.to_b, &p.b, LARGE, 1);
+    POST(fi_trecv(p.b.ep, &byte, 1, NULL, FI_ADDR_UNSPEC, 3, 0, &byte));
+    POST(fi_tsend(p.a.ep, out, LARGE, NULL, p.to_b, 2, out));
+    grant(&p.b, in, 2);
+    OK(fi_tinject(p.a.ep, &byte, 1, p.to_b, 3));
+    (void)usleep(100000); /* it lands: the large one leaves only when its sender goes on */
+    struct fi_cq_err_entry e = take_alone(p.a.sent);
+    ck_assert_int_eq(e.err, 0);
+    node_close(&p.a);
+    (void)take_of(p.b.received, &byte);
+    ck_assert_uint_eq(take_of(p.b.received, in).len, LARGE);
+    ck_assert(pattern_holds(in, LARGE, 2));
+    node_close(&p.b);
+    free(in);
+    free(out);
+}
