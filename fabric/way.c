@@ -276,27 +276,34 @@ static void finish(struct op *op, int code)
     op_end(op, error_of_code(code));
 }
 
+/* The peer cancels its large messages, and closes bulk, before it closes control. There may still
+ * be something in control, whose ring says, in order, how the way ends. */
+static bool is_peer_leaving_bulk(const struct way *w, int code)
+{
+    return !w->is_ours && (code == ZCRP_ERROR_PEER_CLOSED || code == ZCRP_ERROR_CUT_OFF ||
+                           code == ZCRP_ERROR_PEER_CANCELLED);
+}
+
 static void on_op_ended(struct way *w, struct op *op, int code)
 {
     if (code == ZCRP_OK && !is_agreed(op))
         code = ZCRP_ERROR_PROTOCOL;
-    if (code != ZCRP_OK) {
-        op->zcrp_code = code;
-        way_end(w, code);
+    if (code == ZCRP_OK || (op->is_granted && is_peer_leaving_bulk(w, code))) {
+        finish(op, code);
         return;
     }
-    finish(op, ZCRP_OK);
+    op->zcrp_code = code;
+    link_process(w->control); /* what has landed there is not lost */
+    way_end(w, code);
 }
 
-/* How the control link stands its ring says, in order. A peer that has closed bulk may still have
- * something in control. */
 static void on_connection_ended(struct way *w, struct link *l, int code)
 {
-    if (l == w->control && l->count > 0)
-        link_process(l);
-    if (w->is_ended || (l == w->bulk && !w->is_ours && code == ZCRP_ERROR_PEER_CLOSED))
+    if (l == w->bulk && is_peer_leaving_bulk(w, code))
         return;
-    if (list_is_empty(&l->in)) /* else its ring has to be drained first */
+    if (w->control->count > 0)
+        link_process(w->control);
+    if (!w->is_ended && list_is_empty(&l->in)) /* else its ring has to be drained first */
         way_end(w, code);
 }
 
