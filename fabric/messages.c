@@ -131,6 +131,13 @@ static ssize_t send_bulk(struct way *w, const struct call *c, struct peer *p,
     return code == ZCRP_OK ? 0 : refused(op, code);
 }
 
+/* The peer takes no second way while the first one is there, and sends that would have completed by
+ * then would be lost. Where no thread could be made that closes the first one, nobody waits. */
+static bool must_wait(const struct ep *ep, const struct peer *p)
+{
+    return p->out == NULL && p->leaving > 0 && ep->domain->closers.count > 0;
+}
+
 /* A CTS answers a sender that asks for delivery, or for a match. */
 static ssize_t send_locked(struct ep *ep, const struct call *c, uint64_t bytes)
 {
@@ -139,6 +146,8 @@ static ssize_t send_locked(struct ep *ep, const struct call *c, uint64_t bytes)
 
     if (p == NULL)
         return -FI_EINVAL;
+    if (must_wait(ep, p))
+        return -FI_EAGAIN;
     struct way *w = p->out != NULL ? p->out : way_open(ep, p, &error);
     if (w == NULL)
         return -error;

@@ -19,6 +19,7 @@ struct peer {
     struct way *back;  /* what the peer sends on; as above */
     int lost;          /* a zcrp code: why; ZCRP_OK: it is not, or has answered or called since */
     int ways;          /* that know it, those that have ended and are not closed yet among them */
+    int leaving;       /* ways of this end that have ended, and are not closed yet */
     int held;          /* messages of this peer that no receive was there for, */
     uint64_t held_bytes;
 };

@@ -339,6 +339,8 @@ void way_end(struct way *w, int code)
     list_remove(&w->in);
     if (w->control != NULL)
         list_remove(&w->control->in);
+    if (w->is_ours)
+        p->leaving++;
     if (p != NULL && p->out == w)
         p->out = NULL;
     if (p != NULL && p->back == w)
@@ -383,6 +385,8 @@ void way_destroy(struct way *w)
     link_destroy(w->bulk);
     if (w->peer != NULL) {
         w->peer->ways--;
+        if (w->is_ours)
+            w->peer->leaving--;
         peer_let_go(w->ep, w->peer);
     }
     zcrp_free_msg(w->answer);

@@ -1,6 +1,6 @@
 /* One direction between this endpoint and a peer: the connections that the direction's sender has
- * opened (wire.h), and the operations that use them. A way that fails has ended as a whole, and the
- * next send opens another one. Everything within the domain's mutex. */
+ * opened (wire.h), and the operations that use them. A way that fails has ended as a whole. Once it
+ * is closed, the next send opens another one. Everything within the domain's mutex. */
 #ifndef FABRIC_WAY_H
 #define FABRIC_WAY_H
 

@@ -2,6 +2,7 @@
 #include "node.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 LOAD(asleep)
@@ -91,4 +92,53 @@ TEST(close__with_a_large_message_left)
     node_close(&p.b);
     free(in);
     free(out);
+}
+
+/* From now on no descriptor can be opened; or they can, as before. */
+static void use_up_descriptors(bool are_used_up)
+{
+    static struct rlimit before;
+    struct rlimit now;
+
+    if (are_used_up) {
+        int lowest = dup(STDERR_FILENO);
+        ck_assert_int_ge(lowest, 0);
+        (void)close(lowest);
+        OK(getrlimit(RLIMIT_NOFILE, &before));
+        now = (struct rlimit){.rlim_cur = (rlim_t)lowest, .rlim_max = before.rlim_max};
+        OK(setrlimit(RLIMIT_NOFILE, &now));
+    } else {
+        OK(setrlimit(RLIMIT_NOFILE, &before));
+    }
+}
+
+/* What a sender has with its peer fails at the sender's end. It begins anew, while the peer has not
+ * received yet what it had sent before. No send is lost that has succeeded. */
+TEST(close__of_a_connection_that_is_opened_again)
+{
+    enum { COUNT = 1000 }; /* many more than the receiver has buffers for */
+    uint8_t *large = filled(LARGE, 3), out = 7, in = 0;
+    struct pair p;
+
+    pair_open(&p, NULL);
+    pass(&p.a, p.to_b, &p.b, SMALL, 1);
+    for (int i = 0; i < COUNT; i++)
+        OK(fi_tinject(p.a.ep, &out, 1, p.to_b, 2));
+    use_up_descriptors(true);
+    ssize_t code = fi_tsend(p.a.ep, large, LARGE, NULL, p.to_b, 3, large);
+    use_up_descriptors(false);
+    ck_assert_int_lt(code, 0);
+    ck_assert_int_ne(code, -FI_EAGAIN);
+    if (fi_tsend(p.a.ep, &out, 1, NULL, p.to_b, 4, &out) == 0)
+        ck_assert_int_eq(take_alone(p.a.sent).err, 0);
+    else
+        POST(fi_tsend(p.a.ep, &out, 1, NULL, p.to_b, 4, &out));
+    for (int i = 0; i < COUNT; i++) {
+        POST(fi_trecv(p.b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, 2, 0, &in));
+        (void)take_of(p.b.received, &in);
+    }
+    POST(fi_trecv(p.b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, 4, 0, &in));
+    (void)take_of(p.b.received, &in);
+    pair_close(&p);
+    free(large);
 }
