@@ -22,6 +22,7 @@ struct arrival {
     struct list in;
     struct peer *peer;
     struct way *way; /* of an RTS; NULL: it has ended */
+    bool is_last;    /* beyond the bounds */
     struct envelope envelope;
     const void *claimer; /* the context of FI_CLAIM */
     uint8_t payload[];
@@ -68,17 +69,31 @@ static bool has_room(const struct ep *ep, const struct peer *p, uint64_t bytes)
     return p->held_bytes + bytes <= PEER_MOST && ep->matching.held_bytes + bytes <= ALL_MOST;
 }
 
+/* What is left in the ring of a peer that has gone is kept beyond the bounds, as many messages as a
+ * ring has, which was memory, too: the way ends only behind it, and receives that wait for this
+ * peer wait for that end. */
+static bool may_be_last(const struct way *w)
+{
+    const struct link *l = w->control;
+
+    if (!w->peer->is_known || w->peer->last >= l->count)
+        return false;
+    int code = zcrp_connection_status(l->connection);
+    return code != ZCRP_OK && code != ZCRP_ERROR_BUSY;
+}
+
 /* False: no room, or no memory. */
 static bool hold(struct way *w, const struct envelope *e, const uint8_t *payload)
 {
     uint64_t bytes = sizeof(struct arrival) + payload_bytes(e);
+    bool is_last = !has_room(w->ep, w->peer, bytes);
 
-    if (!has_room(w->ep, w->peer, bytes))
+    if (is_last && !may_be_last(w))
         return false;
     struct arrival *a = malloc(bytes);
     if (a == NULL)
         return false;
-    *a = (struct arrival){.peer = w->peer, .envelope = *e};
+    *a = (struct arrival){.peer = w->peer, .is_last = is_last, .envelope = *e};
     a->way = e->kind == ENVELOPE_RTS ? w : NULL;
     memcpy(a->payload, payload, payload_bytes(e));
     list_init(&a->in);
@@ -86,6 +101,7 @@ static bool hold(struct way *w, const struct envelope *e, const uint8_t *payload
     w->ep->matching.held_bytes += bytes;
     w->peer->held_bytes += bytes;
     w->peer->held++;
+    w->peer->last += is_last;
     return true;
 }
 
@@ -94,6 +110,7 @@ static void drop(struct ep *ep, struct arrival *a)
     uint64_t bytes = sizeof(struct arrival) + payload_bytes(&a->envelope);
     struct peer *p = a->peer;
 
+    p->last -= a->is_last;
     list_remove(&a->in);
     free(a);
     ep->matching.held_bytes -= bytes;

@@ -4,7 +4,7 @@
  *
  * A message that no receive is there for is unexpected, and kept: an eager one with its payload.
  * That memory is bounded. Beyond the bound a message stays in its ring, behind which its peer
- * waits; also while the queue for its completion is full (cq.h). */
+ * waits, unless the peer has gone; also while the queue for its completion is full (cq.h). */
 #ifndef FABRIC_MATCH_H
 #define FABRIC_MATCH_H
 

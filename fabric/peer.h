@@ -22,6 +22,7 @@ struct peer {
     int leaving;       /* ways of this end that have ended, and are not closed yet */
     int held;          /* messages of this peer that no receive was there for, */
     uint64_t held_bytes;
+    uint32_t last; /* of these: the ones beyond the bounds (match.c) */
 };
 
 /* The peer with the address; it is made if there is none. NULL: no memory. */

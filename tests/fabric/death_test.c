@@ -188,6 +188,44 @@ TEST(death__leaves_a_receive_from_anybody)
     ranks_finish(&r);
 }
 
+/* Sends until no more is taken for a second. */
+static void fill(struct rank *r)
+{
+    size_t size = r->node.info->tx_attr->inject_size;
+
+    for (int64_t moved = now_ms(); now_ms() < moved + 1000;) {
+        ssize_t code = fi_tinject(r->node.ep, bytes, size, r->to[0], 1);
+        if (code == 0)
+            moved = now_ms();
+        else
+            nodes_turn();
+        ck_assert(code == 0 || code == -FI_EAGAIN);
+    }
+    ranks_sync(r);
+    for (;;)
+        nodes_turn();
+}
+
+/* It has sent so much without a receive that the rest waits for room. The receive of what it has
+ * not sent ends, and what it has sent is there. */
+TEST(death__of_one_whose_messages_wait_for_room)
+{
+    const struct ranks_plan plan = {.count = 2, .is_memory = true, .part = fill};
+    struct rank r;
+
+    ranks_start(&r, &plan);
+    ranks_sync(&r);
+    POST(fi_trecv(r.node.ep, bytes, BYTES, NULL, r.to[1], 5, 0, bytes));
+    take_nothing(r.node.received);
+    ranks_kill(&r, 1);
+    struct fi_cq_err_entry e = take(r.node.received);
+    ck_assert_int_gt(e.err, 0);
+    ck_assert_ptr_eq(e.op_context, bytes);
+    POST(fi_trecv(r.node.ep, bytes, BYTES, NULL, r.to[1], 1, 0, bytes));
+    ck_assert_uint_eq(take_of(r.node.received, bytes).len, r.node.info->tx_attr->inject_size);
+    ranks_finish(&r);
+}
+
 /* The message's sender is known of, though no address names it. */
 static void await_message(struct rank *r, uint64_t tag)
 {
