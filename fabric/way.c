@@ -334,6 +334,8 @@ void way_end(struct way *w, int code)
 
     if (w->is_ended)
         return;
+    if (w->is_ours && !w->is_up && code == ZCRP_ERROR_PEER_CLOSED)
+        on_up(w); /* it has been up: the queue tells how it stands now, or its ring's end first */
     w->is_ended = true;
     w->code = code;
     list_remove(&w->in);

@@ -94,6 +94,21 @@ TEST(close__with_a_large_message_left)
     free(out);
 }
 
+/* The receiver has received and closed when the sender looks for the first time. */
+TEST(close__behind_the_first_message)
+{
+    uint8_t out = 1, in = 0;
+    struct pair p;
+
+    pair_open(&p, NULL);
+    OK(fi_trecv(p.b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, 1, 0, &in));
+    OK(fi_tsend(p.a.ep, &out, 1, NULL, p.to_b, 1, &out));
+    ck_assert_int_eq(take_alone(p.b.received).err, 0);
+    node_close(&p.b);
+    (void)take_of(p.a.sent, &out);
+    node_close(&p.a);
+}
+
 /* From now on no descriptor can be opened; or they can, as before. */
 static void use_up_descriptors(bool are_used_up)
 {
