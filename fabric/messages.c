@@ -69,39 +69,7 @@ static ssize_t refused(struct op *op, int code)
     return -error_of_code(code);
 }
 
-/* A copy; while too many of those are under way, the program's own buffer, until it was received.
- * The first copies end when the peer is found, so that a send to nobody fails. */
-static ssize_t send_eager(struct way *w, const struct call *c, struct peer *p,
-                          const struct envelope *e)
-{
-    struct ep *ep = w->ep;
-    bool is_copied = c->is_inject || (c->flags & FI_INJECT) != 0;
-    bool must_arrive = (c->flags & FI_TRANSMIT_COMPLETE) != 0 && !is_copied;
-    struct op *op = NULL;
-
-    if (!c->is_inject && (is_told(ep, OP_SEND, c->flags) || !is_copied)) {
-        op = create_send(ep, c, p);
-        if (op == NULL)
-            return -FI_ENOMEM;
-    }
-    int code = must_arrive ? ZCRP_ERROR_BUSY : way_send(w, e, c->iov, (int)c->count);
-    if (code == ZCRP_OK && op == NULL)
-        op_count(ep, OP_SEND);
-    else if (code == ZCRP_OK && w->is_up)
-        op_end(op, 0);
-    else if (code == ZCRP_OK)
-        list_add(&w->early, &op->in);
-    if (code != ZCRP_ERROR_BUSY || is_copied)
-        return code == ZCRP_OK ? 0 : refused(op, code);
-    envelope_encode(e, op->envelope);
-    op->message = bulk_wrap(op, true);
-    code = op->message != NULL ? way_submit(w, zcrp_connection_sender(w->control->connection), op,
-                                            op->message->message_size)
-                               : ZCRP_ERROR_MEMORY;
-    return code == ZCRP_OK ? 0 : refused(op, code);
-}
-
-/* With FI_INJECT the program may write to its buffer before the CTS comes. False: no memory. */
+/* With FI_INJECT the program may write to its buffer before ZCRP has sent it. False: no memory. */
 static bool keep_copy(struct op *op)
 {
     char *to = malloc(op->size + 1);
@@ -116,6 +84,41 @@ static bool keep_copy(struct op *op)
     op->iov[0] = (struct iovec){op->copy, op->size};
     op->iov_count = op->size > 0;
     return true;
+}
+
+/* A copy; while too many of those are under way, the program's own buffer, until it was received.
+ * The first copies end when the peer is found, so that a send to nobody fails. Nothing tells when a
+ * copy of ZCRP's has arrived, so a send that must have is a message of this end's. */
+static ssize_t send_eager(struct way *w, const struct call *c, struct peer *p,
+                          const struct envelope *e)
+{
+    struct ep *ep = w->ep;
+    bool is_copied = c->is_inject || (c->flags & FI_INJECT) != 0;
+    bool must_arrive = (c->flags & FI_TRANSMIT_COMPLETE) != 0;
+    struct op *op = NULL;
+
+    if (must_arrive || !is_copied || (!c->is_inject && is_told(ep, OP_SEND, c->flags))) {
+        op = create_send(ep, c, p);
+        if (op == NULL)
+            return -FI_ENOMEM;
+    }
+    if (must_arrive && is_copied && !keep_copy(op))
+        return refused(op, ZCRP_ERROR_MEMORY);
+    int code = must_arrive ? ZCRP_ERROR_BUSY : way_send(w, e, c->iov, (int)c->count);
+    if (code == ZCRP_OK && op == NULL)
+        op_count(ep, OP_SEND);
+    else if (code == ZCRP_OK && w->is_up)
+        op_end(op, 0);
+    else if (code == ZCRP_OK)
+        list_add(&w->early, &op->in);
+    if (code != ZCRP_ERROR_BUSY || (is_copied && !must_arrive))
+        return code == ZCRP_OK ? 0 : refused(op, code);
+    envelope_encode(e, op->envelope);
+    op->message = bulk_wrap(op, true);
+    code = op->message != NULL ? way_submit(w, zcrp_connection_sender(w->control->connection), op,
+                                            op->message->message_size)
+                               : ZCRP_ERROR_MEMORY;
+    return code == ZCRP_OK ? 0 : refused(op, code);
 }
 
 static ssize_t send_bulk(struct way *w, const struct call *c, struct peer *p,

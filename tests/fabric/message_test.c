@@ -1,6 +1,8 @@
 /* Messages between two endpoints: every way to send one, every kind of size, in order. */
 #include "node.h"
 
+#include <unistd.h>
+
 LOAD(asleep)
 
 #define DATA UINT64_C(0xfedcba9876543210)
@@ -176,10 +178,11 @@ TEST(inject__too_large_is_refused)
 }
 
 /* With the flag the memory is free at once, and there is a completion; also if that says that the
- * message was delivered, or matched. */
-TEST(inject__by_flag, .rows = 3)
+ * message has arrived, was delivered, or matched. */
+TEST(inject__by_flag, .rows = 4)
 {
-    static const uint64_t flags[] = {0, FI_DELIVERY_COMPLETE, FI_MATCH_COMPLETE};
+    static const uint64_t flags[] = {0, FI_TRANSMIT_COMPLETE, FI_DELIVERY_COMPLETE,
+                                     FI_MATCH_COMPLETE};
     uint8_t *out = filled(SMALL, 1), *in = blank(SMALL);
     struct iovec piece[3];
     struct fi_msg msg = {.msg_iov = piece,
@@ -190,6 +193,32 @@ TEST(inject__by_flag, .rows = 3)
     ck_assert_uint_ge(p.a.info->tx_attr->inject_size, SMALL);
     POST(fi_sendmsg(p.a.ep, &msg, FI_INJECT | FI_COMPLETION | flags[_i]));
     memset(out, 0x11, SMALL);
+    POST(fi_recv(p.b.ep, in, SMALL, NULL, FI_ADDR_UNSPEC, in));
+    ck_assert_uint_eq(take_of(p.b.received, in).len, SMALL);
+    ck_assert(pattern_holds(in, SMALL, 1));
+    (void)take_of(p.a.sent, out);
+    free(in);
+    free(out);
+}
+
+/* The completion that says that the message has arrived comes no earlier. */
+TEST(inject__that_tells_of_the_arrival)
+{
+    enum { COUNT = 100 }; /* more than the receiver has buffers for */
+    uint8_t *out = filled(SMALL, 1), *in = blank(SMALL), byte = 1;
+    struct iovec one = {out, SMALL};
+    struct fi_msg msg = {.msg_iov = &one, .iov_count = 1, .addr = p.to_b, .context = out};
+    struct fi_cq_tagged_entry e;
+
+    pass(&p.a, p.to_b, &p.b, SMALL, 1);
+    for (int i = 0; i < COUNT; i++)
+        OK(fi_tinject(p.a.ep, &byte, 1, p.to_b, 2));
+    OK(fi_sendmsg(p.a.ep, &msg, FI_INJECT | FI_COMPLETION | FI_TRANSMIT_COMPLETE));
+    memset(out, 0x11, SMALL);
+    for (int i = 0; i < 100; i++) {
+        ck_assert_int_eq(fi_cq_read(p.a.sent, &e, 1), -FI_EAGAIN);
+        (void)usleep(1000);
+    }
     POST(fi_recv(p.b.ep, in, SMALL, NULL, FI_ADDR_UNSPEC, in));
     ck_assert_uint_eq(take_of(p.b.received, in).len, SMALL);
     ck_assert(pattern_holds(in, SMALL, 1));
