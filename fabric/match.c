@@ -232,6 +232,7 @@ static void cancel(struct op *op, int code, int error)
     op->peer = NULL;
     op->is_spent = op->is_cancelled = true;
     op->zcrp_code = code;
+    op->error = error;
     if (op->parts == 0)
         op_end(op, error);
     if (p != NULL)

@@ -121,7 +121,7 @@ void op_end(struct op *op, int error)
     }
     tell(op, error);
     if (is_last && whole->is_cancelled)
-        tell(whole, FI_ECANCELED);
+        tell(whole, whole->error);
     else if (is_last)
         op_free(d, whole);
 }

@@ -38,7 +38,7 @@ struct op {
     struct op *whole; /* of a part */
     bool is_whole;
     bool is_spent;     /* of a whole: it is posted no more, */
-    bool is_cancelled; /* because it was cancelled */
+    bool is_cancelled; /* because it was cancelled, or its peer is lost: `error` */
     int parts;         /* of a whole: that have not ended */
 
     /* What the completion says. */

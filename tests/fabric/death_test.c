@@ -188,6 +188,51 @@ TEST(death__leaves_a_receive_from_anybody)
     ranks_finish(&r);
 }
 
+/* Sends no byte of a large message, because it does not look for the grant. */
+static void announce(struct rank *r)
+{
+    OK(fi_send(r->node.ep, bytes, LARGE, NULL, r->to[0], bytes));
+    for (;;)
+        (void)pause();
+}
+
+static void await_announced(struct rank *r)
+{
+    const struct fi_msg m = {.addr = FI_ADDR_UNSPEC};
+    int64_t until = now_ms() + WITHIN_S * 1000;
+    int err = FI_ENOMSG;
+
+    while (err == FI_ENOMSG && now_ms() < until) {
+        POST(fi_recvmsg(r->node.ep, &m, FI_PEEK));
+        err = take(r->node.received).err;
+    }
+    ck_assert_int_eq(err, 0);
+}
+
+/* A buffer for many messages, one of which is under way: both end, and because of the death. */
+TEST(death__ends_a_receive_of_many)
+{
+    const struct ranks_plan plan = {.count = 2, .is_memory = true, .part = announce};
+    struct iovec one = {bytes, BYTES};
+    struct fi_msg m = {.msg_iov = &one, .iov_count = 1, .context = bytes};
+    struct rank r;
+
+    ranks_start(&r, &plan);
+    await_announced(&r);
+    m.addr = r.to[1];
+    POST(fi_recvmsg(r.node.ep, &m, FI_MULTI_RECV));
+    for (int i = 0; i < 100; i++)
+        nodes_turn();
+    ranks_kill(&r, 1);
+    for (int i = 0; i < 2; i++) {
+        struct fi_cq_err_entry e = take(r.node.received);
+        ck_assert_ptr_eq(e.op_context, bytes);
+        ck_assert_int_gt(e.err, 0);
+        ck_assert_int_ne(e.err, FI_ECANCELED);
+    }
+    ranks_finish(&r);
+}
+
 /* Sends until no more is taken for a second. */
 static void fill(struct rank *r)
 {
