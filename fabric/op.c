@@ -81,6 +81,8 @@ void op_count(struct ep *ep, enum op_kind kind)
         cntr_on_success(c);
 }
 
+/* What an endpoint leaves undone when it closes is told to nobody: queue and counter may be
+ * another's, too. */
 static void tell(struct op *op, int error)
 {
     struct ep *ep = op->ep;
@@ -89,7 +91,7 @@ static void tell(struct op *op, int error)
 
     if (counter != NULL && error == 0)
         cntr_on_success(counter);
-    else if (counter != NULL)
+    else if (counter != NULL && !ep->is_closing)
         cntr_on_error(counter);
     free(op->copy);
     op->copy = NULL;

@@ -63,6 +63,30 @@ TEST(counter__counts_errors)
     pair_close(&p);
 }
 
+/* An endpoint that closes leaves a send undone, which is no error of another one's counter. */
+TEST(counter__of_an_endpoint_that_closes)
+{
+    uint8_t *out = filled(LARGE, 1);
+    struct fid_ep *ep;
+    struct pair p;
+
+    pair_open(&p, &counted);
+    OK(fi_endpoint(p.a.domain, p.a.info, &ep, NULL));
+    OK(fi_ep_bind(ep, &p.a.av->fid, 0));
+    OK(fi_ep_bind(ep, &p.a.sent->fid, FI_TRANSMIT));
+    OK(fi_ep_bind(ep, &p.a.received->fid, FI_RECV));
+    OK(fi_ep_bind(ep, &p.a.sends->fid, FI_SEND));
+    OK(fi_enable(ep));
+    POST(fi_tsend(ep, out, LARGE, NULL, p.to_b, 1, out));
+    for (int i = 0; i < 100; i++)
+        nodes_turn();
+    OK(fi_close(&ep->fid));
+    ck_assert_uint_eq(fi_cntr_readerr(p.a.sends), 0);
+    ck_assert_uint_eq(fi_cntr_read(p.a.sends), 0);
+    pair_close(&p);
+    free(out);
+}
+
 TEST(counter__is_set)
 {
     struct pair p;
