@@ -62,35 +62,51 @@ int bulk_announce(struct way *w, struct op *op, const struct envelope *e)
     return code;
 }
 
-bool bulk_on_cts(struct way *w, const struct envelope *e)
+static bool on_grant(struct way *w, const struct grant *g)
 {
-    struct op *op = e->id < w->announced_room ? w->announced[e->id] : NULL;
+    struct op *op = g->id < w->announced_room ? w->announced[g->id] : NULL;
 
-    if (op == NULL || e->length > op->size)
+    if (op == NULL || g->length > op->size)
         return false;
-    if (e->length == 0) {
-        w->announced[e->id] = NULL;
+    if (g->length == 0) {
+        w->announced[g->id] = NULL;
         op_end(op, 0);
         return true;
     }
     op->message = bulk_wrap(op, false);
     int code = ZCRP_ERROR_MEMORY;
     if (op->message != NULL)
-        code = way_submit(w, zcrp_connection_sender(w->bulk->connection), op, e->length);
+        code = way_submit(w, zcrp_connection_sender(w->bulk->connection), op, g->length);
     if (code != ZCRP_OK)
         way_end(w, code); /* which ends the operation, too */
     else
-        w->announced[e->id] = NULL;
+        w->announced[g->id] = NULL;
+    return true;
+}
+
+bool bulk_on_cts(struct way *w, const uint8_t *bytes, uint64_t size)
+{
+    struct grant grants[GRANTS_MOST];
+    int count = cts_decode(grants, bytes, size);
+
+    for (int i = 0; i < count && !w->is_ended; i++)
+        if (!on_grant(w, &grants[i]))
+            return false;
     return true;
 }
 
 /* ---- the receiver ---- */
 
+/* A peer that has been granted nothing waits, so its next grant leaves at once. While it sends, the
+ * others gather: each CTS is a message of its own, with a buffer that its receiver has to post
+ * again. */
 void bulk_accept(struct way *w, struct op *op, uint32_t id)
 {
     op->id = id;
     list_add(&w->matched, &op->in);
-    bulk_pump(w);
+    w->matched_count++;
+    if (!w->gathers || list_is_empty(&w->flying) || w->matched_count >= GRANTS_MOST)
+        bulk_pump(w);
 }
 
 /* Memory that cannot be received into fails this receive alone: the sender is told to leave it. */
@@ -111,45 +127,67 @@ static void post(struct way *w, struct op *op)
 
 /* Nothing tells when there is room for copies again; so the first CTS without room is a message,
  * whose end calls bulk_pump. A zcrp code, as way_send's. */
-static int send_cts(struct way *w, const struct envelope *cts)
+static int send_cts(struct way *w, const struct grant *grants, int count)
 {
-    int code = way_send(w, cts, NULL, 0);
+    uint8_t bytes[CTS_BYTES_MOST];
+    size_t size = cts_encode(grants, count, bytes);
+    int code = way_send_bytes(w, bytes, size);
 
     if (code != ZCRP_ERROR_BUSY || (w->answer != NULL && zcrp_error(w->answer) == ZCRP_ERROR_BUSY))
         return code;
     if (w->answer == NULL)
-        w->answer = zcrp_alloc_msg(ENVELOPE_BYTES);
+        w->answer = zcrp_alloc_msg(CTS_BYTES_MOST);
     code = ZCRP_ERROR_MEMORY;
     if (w->answer != NULL) {
-        envelope_encode(cts, w->answer->buffer);
-        code =
-            zcrp_submit(zcrp_connection_sender(w->control->connection), w->answer, ENVELOPE_BYTES);
+        memcpy(w->answer->buffer, bytes, size);
+        code = zcrp_submit(zcrp_connection_sender(w->control->connection), w->answer, size);
     }
     if (code != ZCRP_OK)
         way_end(w, code);
     return code;
 }
 
-/* In the order of the list: buffers are posted in it, and CTS sent. */
-void bulk_pump(struct way *w)
+/* Posts buffers in the order of the list, as many as a CTS can tell of. How many; fewer without a
+ * bulk link. */
+static int post_some(struct way *w, struct grant grants[GRANTS_MOST])
 {
-    while (!w->is_ended && !list_is_empty(&w->matched)) {
-        struct op *op = OWNER(w->matched.next, struct op, in);
+    int count = 0;
+
+    for (struct list *link = w->matched.next; link != &w->matched && count < GRANTS_MOST;
+         link = link->next) {
+        struct op *op = OWNER(link, struct op, in);
         bool has_bytes = op->length > 0 && !op->is_discarded;
         if (has_bytes && op->message == NULL && op->zcrp_code == ZCRP_OK) {
             if (w->bulk == NULL)
-                return;
+                break;
             post(w, op);
         }
-        const struct envelope cts = {
-            .kind = ENVELOPE_CTS, .id = op->id, .length = op->message != NULL ? op->length : 0};
-        if (send_cts(w, &cts) != ZCRP_OK)
-            return;
-        list_remove(&op->in);
+        grants[count++] =
+            (struct grant){.id = op->id, .length = op->message != NULL ? op->length : 0};
+    }
+    return count;
+}
+
+/* The first of the list have their grants. */
+static void on_granted(struct way *w, int count)
+{
+    w->matched_count -= count;
+    for (; count > 0; count--) {
+        struct op *op = OWNER(list_take(&w->matched), struct op, in);
         op->is_granted = true;
         if (op->message != NULL)
             list_add(&w->flying, &op->in);
         else
             op_end(op, error_of_code(op->zcrp_code));
     }
+}
+
+void bulk_pump(struct way *w)
+{
+    struct grant grants[GRANTS_MOST];
+    int count;
+
+    while (!w->is_ended && (count = post_some(w, grants)) > 0 &&
+           send_cts(w, grants, count) == ZCRP_OK)
+        on_granted(w, count);
 }

@@ -1,5 +1,6 @@
 #include "link.h"
 
+#include "bulk.h"
 #include "ep.h"
 #include "way.h"
 
@@ -69,10 +70,9 @@ void link_drop_ring(struct link *l)
     l->count = 0;
 }
 
-/* What way_on_message does may end the way, or give the link another ring. */
-void link_process(struct link *l)
+/* What way_on_message does may end the way, or give the link another ring, or another way. */
+static void handle_landed(struct link *l)
 {
-    list_remove(&l->in);
     while (!l->way->is_ended && l->count > 0) {
         struct zcrp_msg *m = l->ring[l->head];
         int code = zcrp_error(m);
@@ -98,6 +98,17 @@ void link_process(struct link *l)
         if (code != ZCRP_OK)
             way_end(l->way, code);
     }
+}
+
+void link_process(struct link *l)
+{
+    struct way *w = l->way;
+
+    list_remove(&l->in);
+    w->gathers = true;
+    handle_landed(l);
+    w->gathers = false;
+    bulk_pump(w);
 }
 
 /* While a call of the kernel copies to a buffer, the close says so after 100 ms, and is repeated.

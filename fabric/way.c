@@ -90,7 +90,7 @@ struct way *way_open(struct ep *ep, struct peer *p, int *error)
     join_peer(w, p);
     int code = call(w, CHANNEL_CONTROL, &w->control);
     if (code == ZCRP_OK)
-        code = link_post(w->control, ANSWERS_RING, ENVELOPE_BYTES);
+        code = link_post(w->control, ANSWERS_RING, CTS_BYTES_MOST);
     if (code == ZCRP_OK) {
         if (zcrp_connection_status(w->control->connection) == ZCRP_OK)
             on_up(w);
@@ -228,11 +228,20 @@ enum link_verdict way_on_message(struct way *w, struct link *l, const uint8_t *b
         (e.kind == ENVELOPE_CTS) != w->is_ours)
         return on_bad(w);
     if (e.kind == ENVELOPE_CTS)
-        return bulk_on_cts(w, &e) ? LINK_TAKEN : on_bad(w);
+        return bulk_on_cts(w, bytes, size) ? LINK_TAKEN : on_bad(w);
     return match_arrived(w, &e, bytes + ENVELOPE_BYTES) ? LINK_TAKEN : LINK_STALL;
 }
 
 /* ---- operations ---- */
+
+int way_send_bytes(struct way *w, const uint8_t *bytes, size_t size)
+{
+    int code = zcrp_send_copy(zcrp_connection_sender(w->control->connection), bytes, size);
+
+    if (code != ZCRP_OK && code != ZCRP_ERROR_BUSY)
+        way_end(w, code);
+    return code;
+}
 
 int way_send(struct way *w, const struct envelope *e, const struct iovec *iov, int count)
 {
@@ -245,10 +254,7 @@ int way_send(struct way *w, const struct envelope *e, const struct iovec *iov, i
             memcpy(bytes + size, iov[i].iov_base, iov[i].iov_len);
         size += iov[i].iov_len;
     }
-    int code = zcrp_send_copy(zcrp_connection_sender(w->control->connection), bytes, size);
-    if (code != ZCRP_OK && code != ZCRP_ERROR_BUSY)
-        way_end(w, code);
-    return code;
+    return way_send_bytes(w, bytes, size);
 }
 
 int way_submit(struct way *w, struct zcrp_entity *half, struct op *op, uint64_t size)

@@ -26,9 +26,11 @@ struct way {
     bool is_up;                  /* of ours: the peer has answered */
     struct list early;           /* sends that were copied, and end when it is up */
     struct list flying;          /* operations whose memory ZCRP has */
-    struct list matched;         /* receives that have a rendezvous, and no CTS yet (bulk.c) */
+    struct list matched;         /* receives that have a rendezvous, and no grant yet (bulk.c), */
+    int matched_count;           /* so many */
+    bool gathers;                /* what has landed on control is being handled: more may match */
     struct zcrp_msg *answer;     /* a CTS that was not copied; NULL: there never was one */
-    struct op **announced;       /* sends that wait for a CTS, by id; NULL: free */
+    struct op **announced;       /* sends that wait for a grant, by id; NULL: free */
     size_t announced_room, announced_next;
 };
 
@@ -41,8 +43,9 @@ void way_accept(struct ep *ep, struct zcrp_connection *connection);
 /* The link for large messages, which is opened if it is not there. A zcrp code. */
 int way_open_bulk(struct way *way);
 
-/* Sends an envelope and its payload as a copy. A zcrp code; with BUSY nothing was sent. Another one
- * has ended the way. */
+/* Sends a message on control, or an envelope and its payload as one, as a copy. A zcrp code; with
+ * BUSY nothing was sent. Another one has ended the way. */
+int way_send_bytes(struct way *way, const uint8_t *bytes, size_t size);
 int way_send(struct way *way, const struct envelope *e, const struct iovec *iov, int count);
 
 /* Hands the operation's message to ZCRP. Its end ends the operation. A zcrp code. */

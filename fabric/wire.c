@@ -73,7 +73,8 @@ static bool is_sound(const struct envelope *e, uint64_t size)
     case ENVELOPE_RTS:
         return size == ENVELOPE_BYTES;
     case ENVELOPE_CTS:
-        return size == ENVELOPE_BYTES && !e->is_tagged && !e->has_data;
+        return size <= CTS_BYTES_MOST && (size - ENVELOPE_BYTES) % GRANT_BYTES == 0 &&
+               !e->is_tagged && !e->has_data;
     }
     return false;
 }
@@ -93,4 +94,29 @@ bool envelope_decode(struct envelope *e, const uint8_t *bytes, uint64_t size)
         .length = get(bytes + 24, 8),
     };
     return is_sound(e, size);
+}
+
+size_t cts_encode(const struct grant *grants, int count, uint8_t bytes[CTS_BYTES_MOST])
+{
+    const struct envelope first = {
+        .kind = ENVELOPE_CTS, .id = grants[0].id, .length = grants[0].length};
+    uint8_t *at = bytes + ENVELOPE_BYTES;
+
+    envelope_encode(&first, bytes);
+    for (int i = 1; i < count; i++, at += GRANT_BYTES) {
+        put(at, 4, grants[i].id);
+        put(at + 4, 8, grants[i].length);
+    }
+    return (size_t)(at - bytes);
+}
+
+int cts_decode(struct grant grants[GRANTS_MOST], const uint8_t *bytes, uint64_t size)
+{
+    int count = 1;
+
+    grants[0] = (struct grant){.id = (uint32_t)get(bytes + 4, 4), .length = get(bytes + 24, 8)};
+    for (uint64_t at = ENVELOPE_BYTES; at < size; at += GRANT_BYTES)
+        grants[count++] =
+            (struct grant){.id = (uint32_t)get(bytes + at, 4), .length = get(bytes + at + 4, 8)};
+    return count;
 }
