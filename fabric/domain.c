@@ -14,7 +14,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { AT_ONCE = 64 }; /* completions that are taken from the queue */
+enum {
+    AT_ONCE = 64,  /* completions that are taken from the queue */
+    ANNOUNCED = 8, /* large messages in a row, and then progress is made */
+};
 
 void domain_enter(struct domain *d)
 {
@@ -47,11 +50,18 @@ void domain_progress(struct domain *d)
     struct zcrp_completion completions[AT_ONCE];
     int count;
 
+    d->announced = 0;
     do {
         count = zcrp_queue_take(d->queue, completions, AT_ONCE, 0);
         for (int i = 0; i < count; i++)
             ep_on_completion(&completions[i]);
     } while (count == AT_ONCE);
+}
+
+void domain_on_announced(struct domain *d)
+{
+    if (++d->announced >= ANNOUNCED)
+        domain_progress(d);
 }
 
 void domain_sleep(struct domain *d, int also, int timeout_ms)

@@ -2,9 +2,10 @@
  * mutex, which guards everything in it. Whoever takes from the queue holds the mutex, so one thread
  * at a time handles what happens.
  *
- * Progress is made by whoever reads a completion queue or a counter, and, where the program asks
- * for automatic progress, by a thread. ZCRP's own threads go on sending and acknowledging
- * meanwhile; what waits for progress is the matching of messages and receives. */
+ * Progress is made by whoever reads a completion queue or a counter, by whoever sends many large
+ * messages, and, where the program asks for automatic progress, by a thread. ZCRP's own threads go
+ * on sending and acknowledging meanwhile; what waits for progress is the matching of messages and
+ * receives. */
 #ifndef FABRIC_DOMAIN_H
 #define FABRIC_DOMAIN_H
 
@@ -25,6 +26,7 @@ struct domain {
     struct zcrp_queue *queue;
     struct zcrp_keys *keys; /* (c) NULL: none */
     int users;              /* endpoints, queues, ... that are open in it */
+    int announced;          /* large messages, since somebody last made progress */
     bool is_automatic;      /* (c) with a thread for progress, */
     pthread_t thread;
     int stop;                        /* which this eventfd ends */
@@ -46,6 +48,10 @@ int domain_start(struct domain *d, pthread_t *thread, const char *name, void *(*
 
 /* Handles what has happened. Never blocks. Within the mutex. */
 void domain_progress(struct domain *d);
+
+/* A large message was announced. A program that sends many of them in a row reads no queue
+ * meanwhile, so after some the first ones, whose grants may be there, leave. Within the mutex. */
+void domain_on_announced(struct domain *d);
 
 /* Counts what is opened in the domain, and closed. Within the mutex, or before others know it. */
 void domain_use(struct domain *d);

@@ -130,8 +130,12 @@ static ssize_t send_bulk(struct way *w, const struct call *c, struct peer *p,
         return -FI_ENOMEM;
     if ((c->flags & FI_INJECT) != 0 && !keep_copy(op))
         return refused(op, ZCRP_ERROR_MEMORY);
+    struct domain *d = w->ep->domain;
     int code = bulk_announce(w, op, e);
-    return code == ZCRP_OK ? 0 : refused(op, code);
+    if (code != ZCRP_OK)
+        return refused(op, code);
+    domain_on_announced(d); /* which may end the way */
+    return 0;
 }
 
 /* The peer takes no second way while the first one is there, and sends that would have completed by

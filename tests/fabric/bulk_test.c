@@ -417,3 +417,36 @@ TEST(bulk__wrong_grants, .rows = ROWS(wrong))
     forget(cts);
     end_call(&c);
 }
+
+/* A program that sends on, and reads no queue meanwhile: what was granted leaves nevertheless. */
+TEST(bulk__leaves_while_the_program_sends)
+{
+    enum { HALF = 8 };
+    struct zcrp_msg *in[HALF], *cts[2];
+    uint8_t bytes[CTS_MOST];
+    struct callee c;
+    size_t size = 0;
+
+    be_called(&c, HALF);
+    for (int i = 0; i < HALF; i++) {
+        in[i] = post(c.bulk, BYTES);
+        size = write_grant(bytes, size, c.id[i], BYTES);
+    }
+    cts[0] = say(c.control, bytes, size);
+    OK(zcrp_wait_for(cts[0], WITHIN_S * INT64_C(1000000000)));
+    be_sent(&c, HALF);
+    for (int i = 0; i < HALF; i++) {
+        OK(zcrp_wait_for(in[i], WITHIN_S * INT64_C(1000000000)));
+        ck_assert(pattern_holds(in[i]->buffer, BYTES, (uint64_t)i));
+    }
+    take_announcements(&c);
+    size = 0;
+    for (int i = HALF; i < c.count; i++)
+        size = write_grant(bytes, size, c.id[i], 0);
+    cts[1] = say(c.control, bytes, size);
+    for (int i = 0; i < c.count; i++)
+        ck_assert_int_eq(take(n.sent).err, 0);
+    forget_all(in, HALF);
+    forget_all(cts, 2);
+    end_call(&c);
+}
