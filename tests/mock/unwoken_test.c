@@ -31,10 +31,13 @@ static struct {
 /* In the peer: its last message, once it has only to be told of. NULL: it is another's turn. */
 static struct zcrp_msg *last;
 static bool dies_at_once; /* when it sends, and not only when the message has ended */
+static bool is_mute;      /* it wakes nobody */
 
 void __real_channel_wake_peer(struct channel *c);
 void __wrap_channel_wake_peer(struct channel *c)
 {
+    if (is_mute)
+        return;
     if (last != NULL && (dies_at_once || zcrp_error(last) == ZCRP_OK))
         (void)raise(SIGKILL);
     __real_channel_wake_peer(c);
@@ -59,7 +62,30 @@ bool __wrap_transport_take_peer_end(struct transport *t, instant now)
 
 /* ---- the peer's process ---- */
 
-static void be_peer(const struct loopback *sockets, bool is_sender, nlong size)
+/* How many messages have left as a whole. */
+static uint64_t count_wholes(struct zcrp_entity *e)
+{
+    struct zcrp_stats s;
+
+    return zcrp_stats(e, &s) == ZCRP_OK ? s.messages_whole : 0;
+}
+
+/* A large message, which lies in this process alone, and behind it a small one, in memory that both
+ * ends map. It dies once both are offered. */
+static void send_both(struct zcrp_entity *e, struct zcrp_msg *little)
+{
+    struct zcrp_msg *large = zcrp_alloc_msg(MUCH);
+    uint64_t before = count_wholes(e);
+
+    is_mute = true;
+    if (zcrp_submit(e, large, MUCH) != ZCRP_OK || zcrp_submit(e, little, LITTLE) != ZCRP_OK)
+        return;
+    for (int i = 0; i < 10000 && count_wholes(e) == before; i++)
+        (void)usleep(1000);
+}
+
+/* `is_second`: its last message goes behind a large one. */
+static void be_peer(const struct loopback *sockets, bool is_sender, nlong size, bool is_second)
 {
     struct zcrp_entity *e;
     struct zcrp_msg *m = zcrp_alloc_msg(size);
@@ -78,9 +104,13 @@ static void be_peer(const struct loopback *sockets, bool is_sender, nlong size)
     (void)usleep(ASLEEP_US); /* this end sleeps by then */
     pattern_fill(m->buffer, size, FIRST);
     dies_at_once = is_sender;
-    last = m;
-    if (zcrp_submit(e, m, size) == ZCRP_OK)
-        (void)zcrp_wait_for(m, -1);
+    if (is_second) {
+        send_both(e, m);
+    } else {
+        last = m;
+        if (zcrp_submit(e, m, size) == ZCRP_OK)
+            (void)zcrp_wait_for(m, -1);
+    }
     (void)raise(SIGKILL); /* this end was awake */
     _exit(1);
 }
@@ -94,7 +124,7 @@ struct end {
     pid_t peer;
 };
 
-static struct end begin(bool is_sender, nlong size)
+static struct end begin(bool is_sender, nlong size, bool is_second)
 {
     struct end e = {.sockets = loopback_open(LOOPBACK_UDP4, false)};
 
@@ -105,7 +135,7 @@ static struct end begin(bool is_sender, nlong size)
     assert_ptr_not_equal(shared, MAP_FAILED);
     e.peer = fork();
     if (e.peer == 0)
-        be_peer(&e.sockets, !is_sender, size);
+        be_peer(&e.sockets, !is_sender, size, is_second);
     e.m = zcrp_alloc_msg(size);
     assert_int_equal(is_sender ? zcrp_open_sender(&e.entity, e.sockets.sender, &options)
                                : zcrp_open_receiver(&e.entity, e.sockets.receiver, &options),
@@ -132,7 +162,7 @@ static void end(struct end *e)
 /* The last message ends well, whether a thread waits for it or the library's does. */
 static void expect_last(bool is_sender, nlong size, bool waits)
 {
-    struct end e = begin(is_sender, size);
+    struct end e = begin(is_sender, size, false);
 
     assert_int_equal(zcrp_submit(e.entity, e.m, size), ZCRP_OK);
     put_off = 0;
@@ -165,4 +195,25 @@ TEST(unwoken__sender_that_waits)
 TEST(unwoken__sender)
 {
     expect_last(true, MUCH, false);
+}
+
+/* What lay in the dead process alone is lost, unless this end was awake and has read it before.
+ * What both map, behind it, is not. */
+TEST(unwoken__receiver_behind_what_is_lost)
+{
+    struct end e = begin(false, LITTLE, true);
+    struct zcrp_msg *large = zcrp_alloc_msg(MUCH);
+
+    assert_int_equal(zcrp_submit(e.entity, large, MUCH), ZCRP_OK);
+    assert_int_equal(zcrp_submit(e.entity, e.m, LITTLE), ZCRP_OK);
+    put_off = 0;
+    awaited = e.m;
+    atomic_store(&shared->may_go, true);
+    assert_int_equal(zcrp_wait_for(e.m, 20000 * MS), ZCRP_OK);
+    assert_true(pattern_holds(e.m->buffer, LITTLE, FIRST));
+    awaited = NULL;
+    int code = zcrp_wait_for(large, 20000 * MS);
+    assert_true(code == ZCRP_ERROR_DIED || code == ZCRP_OK);
+    zcrp_free_msg(large);
+    end(&e);
 }

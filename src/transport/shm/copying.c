@@ -117,14 +117,15 @@ static void gather_note(struct copying *c, const struct ring_note *note, uint32_
 
 /* The sender is gone. Or it is there, and cannot be read any more: then it has to take back what it
  * has offered. This end cannot tell the two apart for certain (a process whose first thread has
- * ended is not found, like one that has ended), so the page says it in any case. */
+ * ended is not found, like one that has ended), so the page says it in any case. What both map
+ * arrives nevertheless: it needs no sender. */
 static void lose(struct shm *n, bool is_forbidden)
 {
     if (is_forbidden)
         n->why = SHM_FORBIDDEN;
     atomic_store(&n->page->why, SHM_FORBIDDEN);
     atomic_store(&n->page->consent, CONSENT_NO);
-    atomic_store(&n->state, SHM_AWAY);
+    atomic_store(&n->in->is_blind, true);
 }
 
 /* Did the call fail for another reason than that its sender is gone? */
@@ -141,6 +142,8 @@ static ssize_t copy_far(struct shm *n, const struct copying *c)
 
     if (p->count == 1)
         return (ssize_t)p->bytes; /* nothing but the nonce */
+    if (atomic_load(&n->in->is_blind))
+        return -1;
     ssize_t size = process_vm_readv(n->peer.pid, p->here, p->count, p->there, p->count, 0);
     if (size >= (ssize_t)sizeof(c->nonce) && peer_process_is(&n->peer, c->nonce))
         return size;

@@ -11,7 +11,7 @@
 
 /* Copies `count` notes of the ring, from `first` on, to the openings of the landing
  * from `first` on. How many of them, from the first one on, are whole then: the others lie in
- * memory that cannot be accessed, or the sender is lost, and this end is away. Notes that both map
+ * memory that cannot be accessed, or the sender is lost, and this end is blind. Notes that both map
  * are whole without the sender. */
 uint32_t copy_notes(struct shm *n, const struct landing *l, const struct ring_note *note,
                     uint32_t first, uint32_t count);

@@ -71,6 +71,8 @@ struct shm_reader {
     uint32_t lates;                  /* in time */
     struct pages_seen seen;          /* of this side's, where data land */
     bool has_pushed;                 /* the sender, of what was shared with it last */
+    _Atomic bool is_blind;           /* the sender's memory cannot be read any more: of what is left
+                                        in the ring only what both map arrives. Away behind it */
 };
 
 struct shm {

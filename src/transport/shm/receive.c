@@ -93,7 +93,8 @@ static bool share_out(struct shm *n, const struct landing *l, struct share *s)
     struct push_slots *slots = &n->page->slots;
     uint32_t end = 0;
 
-    if (!(n->sight & SIGHT_SLOTS) || s->notes < SHARE_LEAST || !bring_slots(n, l, s))
+    if (!(n->sight & SIGHT_SLOTS) || s->notes < SHARE_LEAST || atomic_load(&n->in->is_blind) ||
+        !bring_slots(n, l, s))
         return false;
     for (uint32_t i = own_row(n, s, 0); i < s->notes; i++)
         if (is_plain(l, i, &s->note[i]) &&
@@ -191,13 +192,12 @@ static bool finish(struct shm *n, struct landing *l, uint32_t i, const struct ri
 }
 
 /* The first opening could not be filled from the next note. If the note can be read, the fault is
- * in this side's memory, and what came for it is lost. As shm_receive. */
+ * in this side's memory, and what came for it is lost. If not, or no more, the note is passed: one
+ * behind it may lie in what both map. As shm_receive. */
 static int on_fault(struct shm *n, struct landing *l, const struct ring_note *note)
 {
     bool is_own = copy_is_readable(n, l, note);
 
-    if (!shm_is_here(n))
-        return 0;
     if (!finish(n, l, 0, note, is_own ? RING_DONE : RING_FAULTED))
         return 1;
     channel_note(n->units, CHANNEL_FAULTS, 1);
@@ -224,7 +224,7 @@ static int receive_notes(struct shm *n, struct landing *l)
             atomic_fetch_add_explicit(&n->bytes, s.note[whole].bytes - TRAILER_BYTES,
                                       memory_order_relaxed);
     l->is_spoilt |= whole < s.notes; /* some of the rest may have been copied, too */
-    bool is_fault = whole == 0 && s.notes > 0 && n->in->lates == 0 && shm_is_here(n);
+    bool is_fault = whole == 0 && s.notes > 0 && n->in->lates == 0;
     return is_fault ? on_fault(n, l, &s.note[0]) : (int)whole;
 }
 
@@ -261,11 +261,21 @@ bool shm_has_notes(struct shm *n)
     return shm_is_here(n) && n->in->lates == 0 && ring_skip(&n->in->ring);
 }
 
+/* Away, if it is blind and nothing is left. By the thread that receives. */
+static void leave_if_blind(struct shm *n)
+{
+    if (atomic_load(&n->in->is_blind) && n->in->lates == 0)
+        atomic_store(&n->state, SHM_AWAY);
+}
+
 bool shm_find_units(struct shm *n)
 {
     struct ring_note note;
 
-    return shm_has_notes(n) && ring_look(&n->in->ring, 0, &note);
+    if (shm_has_notes(n))
+        return ring_look(&n->in->ring, 0, &note);
+    leave_if_blind(n);
+    return false;
 }
 
 /* ---- messages as a whole ---- */
@@ -346,6 +356,6 @@ static bool is_of_session(const struct shm *n, const struct burst *b)
 bool shm_reply(struct shm *n, const struct burst *b, bool *wakes)
 {
     *wakes = false;
-    return shm_is_here(n) && is_of_session(n, b) &&
+    return shm_is_here(n) && !atomic_load(&n->in->is_blind) && is_of_session(n, b) &&
            control_ring_put(&n->in->control, b->control, b->bytes, wakes);
 }

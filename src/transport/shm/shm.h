@@ -34,7 +34,7 @@
  *
  * Each call that reads from the sender reads a nonce, too, and before each push the sender reads
  * one of the receiver's (peer_process.h). So each end notices that the other has ended, or become
- * another program.
+ * another program. A receiver then still reads what both map, and is away behind that.
  *
  * Threads: one at a time sends, reaps, pushes, receives, and replies; each of them beside the
  * others. */
@@ -186,7 +186,8 @@ bool shm_has_control(const struct shm *n);
 /* ---- the receiver's side ---- */
 
 /* Finds something to receive; skips revoked notes. False: there is nothing, or,
- * for units, a whole message comes first. By the thread that receives, as all of these. */
+ * for units, a whole message comes first. A receiver that cannot read its sender any more is away
+ * once there are neither. By the thread that receives, as all of these. */
 bool shm_has_notes(struct shm *n);
 bool shm_find_units(struct shm *n);
 

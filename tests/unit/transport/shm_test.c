@@ -532,19 +532,40 @@ TEST(shm_send__small_units_are_gone)
 
 /* ---- going away ---- */
 
-/* What was copied before the nonce was found to be wrong may lie in the user's memory. */
+/* Notes that cannot be read any more. What was copied before that was found out may lie in the
+ * user's memory. */
+static void expect_passed(uint32_t units)
+{
+    for (uint32_t i = 0; i < units; i++) {
+        plan_large(to);
+        ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 1);
+        ck_assert_uint_eq(n.landing.bytes[0], 0);
+        ck_assert(n.landing.is_spoilt);
+        ck_assert_int_eq(shm_look(n.receiver), SHM_HERE);
+    }
+}
+
+/* Behind the last note. */
+static void expect_away(void)
+{
+    plan_large(to);
+    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
+    ck_assert_int_eq(shm_look(n.receiver), SHM_AWAY);
+    ck_assert(shm_say_asleep(n.receiver));
+}
+
+/* Nor is anything read once the nonce is there again: the sender was told to go elsewhere. */
 TEST(shm_receive__nonce_is_another)
 {
     meet();
     send_large();
     n.sender->nonce[0] ^= 1;
-    plan_large(to);
-    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
-    ck_assert(n.landing.is_spoilt);
-    ck_assert_int_eq(shm_look(n.receiver), SHM_AWAY);
+    expect_passed(1);
     n.sender->nonce[0] ^= 1;
-    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
-    ck_assert(shm_say_asleep(n.receiver));
+    expect_passed(LARGE_UNITS - 1);
+    expect_away();
+    expect_reaped(LARGE_UNITS, true);
+    ck_assert_int_eq(shm_look(n.sender), SHM_AWAY);
 }
 
 TEST(shm_receive__process_is_gone)
@@ -552,9 +573,8 @@ TEST(shm_receive__process_is_gone)
     meet();
     send_large();
     n.receiver->peer.pid = 0x3FFFFFFF; /* beyond any process */
-    plan_large(to);
-    ck_assert_int_eq(shm_receive(n.receiver, &n.landing), 0);
-    ck_assert_int_eq(shm_look(n.receiver), SHM_AWAY);
+    expect_passed(LARGE_UNITS);
+    expect_away();
 }
 
 TEST(shm_free__while_they_meet)
@@ -599,6 +619,19 @@ TEST(shm_reply__of_another_session)
     n.burst.bytes = 0; /* no tail at all */
     ck_assert(!shm_reply(n.receiver, &n.burst, &wakes));
     shm_pair_fill(&n.burst, MESSAGE, from, 1, SMALL_DATA);
+    ck_assert(!shm_reply(n.receiver, &n.burst, &wakes));
+}
+
+/* One that cannot be read leaves, and what it has not read by then is lost. */
+TEST(shm_reply__to_one_that_cannot_be_read)
+{
+    bool wakes;
+
+    meet();
+    send_large();
+    n.receiver->peer.pid = 0x3FFFFFFF;
+    expect_passed(1);
+    fill_answer(shm_pair_terms.pairing, 100);
     ck_assert(!shm_reply(n.receiver, &n.burst, &wakes));
 }
 

@@ -144,6 +144,32 @@ TEST(shm_whole__between_units)
     ck_assert_int_eq(receive_units(), UNITS);
 }
 
+/* The sender's process has ended: its memory is gone, and what both map is still there. */
+TEST(shm_whole__behind_units_that_cannot_be_read)
+{
+    struct released released;
+
+    meet();
+    send_units();
+    ck_assert(put_whole(5, MESSAGE + 1, from, 10));
+    n.receiver->peer.pid = 0x3FFFFFFF; /* beyond any process */
+    for (int i = 0; i < UNITS; i++) {
+        ck_assert_int_eq(receive_units(), 1);
+        ck_assert_uint_eq(n.landing.bytes[0], 0);
+    }
+    ck_assert_int_eq(receive_units(), 0);
+    ck_assert_int_eq(shm_look(n.receiver), SHM_HERE);
+    expect_whole(5, from, 10);
+    ck_assert(shm_end_whole(n.receiver, true));
+    ck_assert_int_eq(receive_units(), 0);
+    ck_assert_int_eq(shm_look(n.receiver), SHM_AWAY);
+    for (int i = 0; i < UNITS; i++) {
+        ck_assert(shm_reap(n.sender, &released));
+        ck_assert(released.has_faulted);
+    }
+    expect_released(MESSAGE + 1, true);
+}
+
 TEST(shm_put_whole__goes_round)
 {
     uint32_t count = 0;
