@@ -57,6 +57,32 @@ static void end_for_death(struct zcrp_entity *e, instant now)
     machine_fail(&half->machine, now, OUTCOME_DIED);
 }
 
+/* Somebody looks at memory now. Not locked. */
+static void ask_for_look(struct zcrp_entity *e)
+{
+    lease_wake(&e->link->lease);
+    rx_come(entity_reader(e));
+}
+
+/* Is anything unread that the peer has written, or is a thread about it? Locked. */
+static bool has_unread(const struct link *l)
+{
+    bool has = l->rx.is_claimed;
+
+    for (int role = 0; role < LINK_HALVES && !has; role++)
+        has = l->half[role] != NULL && transport_has_unread(l->half[role]->transport);
+    return has && !l->is_broken;
+}
+
+/* It is time to end for the peer's death, but a busy machine has kept those that receive from what
+ * the peer has left. This thread leaves it to them: a copy may take long, and deadlines of other
+ * links would wait. True: ask_for_look. Locked. */
+static bool puts_off_end(struct zcrp_entity *e, instant now)
+{
+    return now >= e->transport->ended_at && has_unread(e->link) &&
+           transport_put_off_peer_end(e->transport, now);
+}
+
 /* It may have written to memory, and not lived to wake anybody: somebody looks now. */
 void timers_on_peer_ended(void *client)
 {
@@ -69,8 +95,7 @@ void timers_on_peer_ended(void *client)
         transport_on_peer_ended(other->transport);
     }
     entity_leave(reader);
-    lease_wake(&reader->link->lease);
-    rx_come(reader);
+    ask_for_look(reader);
 }
 
 void timers_on_due(void *client)
@@ -96,6 +121,7 @@ void timers_on_due(void *client)
                 entity_reader(e) == e;       /* nobody has looked meanwhile */
     if (must_arm && entity_other(e) != NULL) /* which may keep a time that nobody was told of */
         entity_touch(entity_other(e));
+    bool must_look = puts_off_end(e, now);
     if (transport_take_peer_end(e->transport, now))
         end_for_death(e, now);
     if (entity_deadline(e) <= now)
@@ -104,4 +130,6 @@ void timers_on_due(void *client)
     entity_leave(e);
     if (must_arm)
         rx_arm(e);
+    if (must_look)
+        ask_for_look(e);
 }

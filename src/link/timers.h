@@ -11,7 +11,8 @@ void timers_turn(struct zcrp_entity *reader, instant now);
 void timers_on_due(void *client);
 
 /* The engine's: the process of the peer, which is on this host, has ended. What it has sent is
- * received for a moment still. Then messages end, and a connection with them. */
+ * received for a moment still, and for as long as something is unread, ten seconds at most. Then
+ * messages end, and a connection with them. */
 void timers_on_peer_ended(void *client);
 
 #endif

@@ -403,6 +403,14 @@ bool transport_find_news(const struct transport *t)
     return shm_has_notes(t->shm);
 }
 
+bool transport_has_unread(const struct transport *t)
+{
+    if (t->is_late || t->is_pushing)
+        return true;
+    return transport_is_memory(t) &&
+           (t->is_sender ? shm_has_control(t->shm) : shm_has_notes(t->shm));
+}
+
 bool transport_look_late(struct transport *t)
 {
     t->is_late = t->shm != NULL && shm_look_late(t->shm);

@@ -67,7 +67,8 @@ struct transport {
     _Atomic bool has_pushed;   /* (a) since its waiter slept last */
     instant found;             /* (m) when DRAINING began */
     instant watch_at;          /* (m) whole messages are there: does the peer read them then? */
-    instant ended_at;          /* (m) the peer's process has: then the session does */
+    instant ended_at;          /* (m) the peer's process has: then the session does, */
+    uint32_t put_off;          /* (m) which was put off so often */
     uint64_t crossings;        /* (m) receives, or pushes, that began so far */
     uint64_t bytes;            /* (m) that memory which has gone carried */
     struct meeting meeting;    /* (m) */
@@ -164,8 +165,11 @@ struct transport_met transport_meet(struct transport *t, struct transport_errand
 void transport_free(struct shm *gone);
 
 /* Locked. The peer's process has ended, says its descriptor. What it has sent is received for a
- * moment still. When that is over, which is a transport_deadline, take returns true, once. */
+ * moment still. When that is over, which is a transport_deadline, take returns true, once. If
+ * something is unread by then the caller may put it off, for another moment; false: the moment is
+ * not over, or was put off for ten seconds already. */
 void transport_on_peer_ended(struct transport *t);
+bool transport_put_off_peer_end(struct transport *t, instant now);
 bool transport_take_peer_end(struct transport *t, instant now);
 
 /* Locked, behind transport_meet. Bits as above. */
@@ -354,6 +358,10 @@ bool transport_is_still(const struct transport *t);
 /* Finds out whether memory has something for this half; skips revoked notes. Memory is there.
  * Locked. */
 bool transport_find_news(const struct transport *t);
+
+/* Has memory something of the peer's that this half has not read? Or is a thread at a push to it,
+ * or the peer late (`is_late`)? Then nobody knows yet. Locked, while nobody receives. */
+bool transport_has_unread(const struct transport *t);
 
 /* Looks whether the peer still writes, or so it seems, to a landing that is over, and notes it
  * (`is_late`). While that is true nothing is received and no message may end. Locked. */

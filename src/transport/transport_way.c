@@ -10,7 +10,8 @@
 #include <string.h>
 
 static const duration DRAINED_BY = 100 * MILLISECOND;
-static const duration HEARD_OUT = 50 * MILLISECOND; /* a peer whose process has ended */
+static const duration HEARD_OUT = 50 * MILLISECOND; /* a peer whose process has ended, and */
+enum { PUT_OFF_MOST = 200 };                        /* so often again */
 
 /* With keys a sender may know its session before the receiver does. */
 static const duration MEETING_FIRST = MILLISECOND; /* and then ever more rarely */
@@ -217,6 +218,16 @@ void transport_on_peer_ended(struct transport *t)
 
     if (is_here ? shm_has_lost_peer(t->shm) : t->meeting.is_watched)
         t->ended_at = clock_now() + HEARD_OUT;
+    t->put_off = 0;
+}
+
+bool transport_put_off_peer_end(struct transport *t, instant now)
+{
+    if (now < t->ended_at || t->put_off == PUT_OFF_MOST)
+        return false;
+    t->put_off++;
+    t->ended_at = now + HEARD_OUT;
+    return true;
 }
 
 bool transport_take_peer_end(struct transport *t, instant now)

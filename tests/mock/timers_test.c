@@ -3,7 +3,8 @@
 /* wrap: entity_enter entity_leave entity_deadline machine_is_quiet machine_rest machine_expire */
 /* wrap: machine_fail keyed_expire peer_move_expire own_move_expire notice_expire */
 /* wrap: answering_on_late ways_look_late ways_reap_wholes transport_on_peer_ended */
-/* wrap: transport_take_peer_end tx_drain rx_arm rx_come wake_signal clock_now */
+/* wrap: transport_take_peer_end transport_has_unread tx_drain rx_arm rx_come wake_signal */
+/* wrap: clock_now */
 #include "link/timers.h"
 
 #include "link/entity.h"
@@ -24,6 +25,7 @@ static struct transport transport[LINK_HALVES];
 static struct {
     instant now, deadline[LINK_HALVES];
     bool is_quiet, is_late, has_died;
+    bool has_unread[LINK_HALVES];
 } at;
 
 static struct {
@@ -142,9 +144,12 @@ void __wrap_transport_on_peer_ended(struct transport *t)
 
 bool __wrap_transport_take_peer_end(struct transport *t, instant now)
 {
-    (void)t;
-    (void)now;
-    return at.has_died;
+    return at.has_died && now >= t->ended_at;
+}
+
+bool __wrap_transport_has_unread(const struct transport *t)
+{
+    return at.has_unread[t - transport];
 }
 
 bool __wrap_tx_drain(struct zcrp_entity *e, int bursts)
@@ -378,4 +383,57 @@ TEST(timers_on_due__peer_has_died)
     timers_on_due(RECEIVER);
     assert_int_equal(seen.fails[MACHINE_RECEIVER], 1);
     assert_int_equal(seen.reaps, 0);
+}
+
+/* What the peer has left is received first, by whoever receives, and either half waits for it. */
+TEST(timers_on_due__what_the_dead_peer_left_is_unread)
+{
+    for (int role = 0; role < LINK_HALVES; role++) {
+        begin();
+        at.has_died = at.has_unread[role] = true;
+        timers_on_peer_ended(RECEIVER);
+        for (int i = 1; i < 10; i++) {
+            timers_on_due(RECEIVER);
+            timers_on_due(SENDER);
+            assert_int_equal(seen.comes, 1 + 2 * i);
+            at.now += 100 * MILLISECOND;
+        }
+        assert_int_equal(seen.fails[MACHINE_SENDER], 0);
+        at.has_unread[role] = false;
+        timers_on_due(RECEIVER);
+        assert_int_equal(seen.fails[MACHINE_SENDER], 1);
+    }
+}
+
+/* A thread has taken it, and copies. */
+TEST(timers_on_due__what_the_dead_peer_left_is_being_read)
+{
+    at.has_died = pair.rx.is_claimed = true;
+    timers_on_peer_ended(RECEIVER);
+    timers_on_due(RECEIVER);
+    assert_int_equal(seen.fails[MACHINE_SENDER], 0);
+    assert_true(transport[MACHINE_RECEIVER].ended_at > at.now);
+    timers_on_due(RECEIVER); /* for something else */
+    assert_int_equal(seen.comes, 2);
+    at.now = transport[MACHINE_RECEIVER].ended_at;
+    pair.rx.is_claimed = false;
+    timers_on_due(RECEIVER);
+    assert_int_equal(seen.fails[MACHINE_SENDER], 1);
+}
+
+/* Whoever receives does not come to it: that is not waited for without end. Nor is a socket that is
+ * broken, because nobody receives then. */
+TEST(timers_on_due__nobody_reads_what_the_dead_peer_left)
+{
+    instant began = at.now;
+
+    at.has_died = at.has_unread[MACHINE_RECEIVER] = true;
+    timers_on_peer_ended(RECEIVER);
+    for (; seen.fails[MACHINE_SENDER] == 0; at.now += MILLISECOND)
+        timers_on_due(RECEIVER);
+    assert_in_range(at.now - began, 10 * SECOND, 11 * SECOND);
+    begin();
+    at.has_died = at.has_unread[MACHINE_RECEIVER] = pair.is_broken = true;
+    timers_on_due(RECEIVER);
+    assert_int_equal(seen.fails[MACHINE_SENDER], 1);
 }

@@ -1,11 +1,12 @@
 /* A peer on this host that is killed when it has written to memory, just before it wakes this end,
- * which sleeps. This end receives what was written nevertheless. */
-/* wrap: channel_wake_peer transport_take_peer_end */
+ * which sleeps. This end receives what was written nevertheless, however late its threads come to
+ * that. */
+/* wrap: channel_wake_peer transport_on_peer_ended wholes_land receive_once receive_answers */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "../support/pattern.h"
-#include "transport/channel.h"
-#include "transport/transport.h"
+#include "link/receive.h"
+#include "link/wholes.h"
 #include "zcrp.h"
 
 #include <signal.h>
@@ -19,6 +20,7 @@
 enum { LITTLE = 1000, MUCH = 100000, FIRST = 5, ASLEEP_US = 20000, GONE_US = 300000 };
 
 #define MS ((int64_t)1000000)
+#define HELD_UP (200 * MS) /* longer than the link goes on by itself */
 
 static const struct zcrp_options options = {.channel = ZCRP_CHANNEL_MEMORY,
                                             .flags = ZCRP_ALLOW_PTRACE};
@@ -43,21 +45,40 @@ void __wrap_channel_wake_peer(struct channel *c)
     __real_channel_wake_peer(c);
 }
 
-/* In this end: what the peer has written. The end of the peer's process is taken note of only
- * behind it, or after ten seconds: a busy machine may keep the threads that look waiting. */
-static _Atomic(struct zcrp_msg *) awaited;
-static _Atomic int put_off;
+/* In this end: when its threads come to receive again, after the peer's end. Until then they find
+ * nothing, as if a busy machine kept them waiting. */
+static _Atomic instant busy_until;
 
-bool __real_transport_take_peer_end(struct transport *t, instant now);
-bool __wrap_transport_take_peer_end(struct transport *t, instant now)
+static bool is_held_up(void)
 {
-    bool is_due = now >= t->ended_at;
+    return clock_now() < atomic_load(&busy_until);
+}
 
-    if (!is_due || awaited == NULL || zcrp_error(awaited) != ZCRP_ERROR_BUSY || put_off == 200)
-        return __real_transport_take_peer_end(t, now);
-    put_off++;
-    t->ended_at = now + 50 * MILLISECOND;
-    return false;
+void __real_transport_on_peer_ended(struct transport *t);
+void __wrap_transport_on_peer_ended(struct transport *t)
+{
+    atomic_store(&busy_until, clock_now() + HELD_UP);
+    __real_transport_on_peer_ended(t);
+}
+
+bool __real_wholes_land(struct zcrp_entity *e);
+bool __wrap_wholes_land(struct zcrp_entity *e)
+{
+    return !is_held_up() && __real_wholes_land(e);
+}
+
+enum arrival __real_receive_once(struct zcrp_entity *reader, struct workspace *w,
+                                 enum hearing hearing);
+enum arrival __wrap_receive_once(struct zcrp_entity *reader, struct workspace *w,
+                                 enum hearing hearing)
+{
+    return is_held_up() ? ARRIVAL_NONE : __real_receive_once(reader, w, hearing);
+}
+
+bool __real_receive_answers(struct zcrp_entity *sender, uint8_t *memory);
+bool __wrap_receive_answers(struct zcrp_entity *sender, uint8_t *memory)
+{
+    return !is_held_up() && __real_receive_answers(sender, memory);
 }
 
 /* ---- the peer's process ---- */
@@ -165,13 +186,10 @@ static void expect_last(bool is_sender, nlong size, bool waits)
     struct end e = begin(is_sender, size, false);
 
     assert_int_equal(zcrp_submit(e.entity, e.m, size), ZCRP_OK);
-    put_off = 0;
-    awaited = e.m;
     atomic_store(&shared->may_go, true);
     if (!waits)
         (void)usleep(ASLEEP_US + GONE_US);
     assert_int_equal(zcrp_wait_for(e.m, 20000 * MS), ZCRP_OK);
-    awaited = NULL;
     if (!is_sender)
         assert_true(pattern_holds(e.m->buffer, size, FIRST));
     end(&e);
@@ -206,12 +224,9 @@ TEST(unwoken__receiver_behind_what_is_lost)
 
     assert_int_equal(zcrp_submit(e.entity, large, MUCH), ZCRP_OK);
     assert_int_equal(zcrp_submit(e.entity, e.m, LITTLE), ZCRP_OK);
-    put_off = 0;
-    awaited = e.m;
     atomic_store(&shared->may_go, true);
     assert_int_equal(zcrp_wait_for(e.m, 20000 * MS), ZCRP_OK);
     assert_true(pattern_holds(e.m->buffer, LITTLE, FIRST));
-    awaited = NULL;
     int code = zcrp_wait_for(large, 20000 * MS);
     assert_true(code == ZCRP_ERROR_DIED || code == ZCRP_OK);
     zcrp_free_msg(large);

@@ -2,6 +2,7 @@
  */
 #include "../../support/shm_pair.h"
 #include "../../support/suite.h"
+#include "platform/system.h"
 #include "transport/transport.h"
 
 enum { MESSAGE = 42, UNITS = 6, UNIT = 16384 };
@@ -401,6 +402,64 @@ TEST(transport_receive__a_whole_message_is_first)
     ck_assert(transport_whole(&t, 0, &whole));
     ck_assert(transport_end_whole(&t, false));
     ck_assert(transport_say_asleep(&t));
+}
+
+/* ---- a peer that has died ---- */
+
+static void reply(void)
+{
+    bool wakes;
+
+    memset(n.burst.control, 0x5A, TRAILER_BYTES);
+    datagram_tail_encode(n.burst.control + TRAILER_BYTES - TAIL_BYTES, shm_pair_terms.pairing, 0,
+                         DATAGRAM_REQUEST);
+    burst_set_control(&n.burst, TRAILER_BYTES);
+    ck_assert(shm_reply(n.receiver, &n.burst, &wakes));
+}
+
+/* What it left, or what is still to be found out of it. */
+TEST(transport_has_unread__of_either_half)
+{
+    uint8_t buffer[CONTROL_BYTES];
+
+    meet();
+    struct transport in = {.way = WAY_MEMORY, .shm = n.receiver};
+    struct transport out = {.is_sender = true, .way = WAY_MEMORY, .shm = n.sender};
+    ck_assert(!transport_has_unread(&in) && !transport_has_unread(&out));
+    ck_assert(put_whole(5, MESSAGE, from, 10));
+    ck_assert(transport_has_unread(&in) && !transport_has_unread(&out));
+    expect_whole(5, from, 10);
+    ck_assert(shm_end_whole(n.receiver, true));
+    ck_assert(!transport_has_unread(&in) && !transport_has_unread(&out)); /* it is to be reaped */
+    reply();
+    ck_assert(!transport_has_unread(&in) && transport_has_unread(&out));
+    out.way = WAY_LEAVING; /* what is there does not count any more */
+    ck_assert(!transport_has_unread(&out));
+    out.way = WAY_MEMORY;
+    ck_assert_uint_eq(transport_answer(&out, buffer), TRAILER_BYTES);
+    ck_assert(!transport_has_unread(&out));
+    out.is_pushing = in.is_late = true;
+    ck_assert(transport_has_unread(&in) && transport_has_unread(&out));
+}
+
+/* The end can be put off, but only once it is due, and not for good. */
+TEST(transport_put_off_peer_end__when_it_is_due)
+{
+    struct transport t = {.ended_at = NEVER, .meeting.is_watched = true};
+    instant now = clock_now();
+    uint32_t times = 0;
+
+    ck_assert(!transport_put_off_peer_end(&t, now));
+    transport_on_peer_ended(&t);
+    ck_assert(!transport_put_off_peer_end(&t, now));
+    ck_assert(!transport_take_peer_end(&t, now));
+    for (now = t.ended_at; transport_put_off_peer_end(&t, now); now = t.ended_at, times++)
+        ck_assert(!transport_take_peer_end(&t, now));
+    ck_assert_int_eq(times * (50 * MILLISECOND), 10 * SECOND);
+    ck_assert(transport_take_peer_end(&t, now));
+    ck_assert(!transport_take_peer_end(&t, now));
+    transport_on_peer_ended(&t); /* of the next session */
+    ck_assert(transport_put_off_peer_end(&t, t.ended_at));
 }
 
 /* ---- credit ---- */
