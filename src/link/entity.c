@@ -262,7 +262,7 @@ static void pass_link_on(struct zcrp_entity *e)
     if (why != OUTCOME_OK && why != OUTCOME_CLOSED && other->lost == OUTCOME_OK) {
         other->lost = machine_end_beside(&other->machine, why);
         if (entity_is_sender(other))
-            ways_reap_wholes(other); /* what the peer had read by then */
+            ways_reap_before_word(other); /* what the peer had read by then */
         machine_fail(&other->machine, clock_now(), other->lost);
     }
     entity_touch(other);

@@ -171,7 +171,7 @@ static void hear(struct zcrp_entity *sender, const uint8_t *datagram, size_t siz
 
     if (keyed_hear_handshake(sender, now, datagram, size))
         return;
-    ways_reap_wholes(sender); /* what the peer had read when it said this */
+    ways_reap_before_word(sender); /* what the peer had read when it said this */
     sender_receive(sender->machine.sender, now, datagram, size);
     keyed_on_heard(sender);
 }
@@ -192,7 +192,7 @@ bool receive_answers(struct zcrp_entity *sender, uint8_t *memory)
 
     while (!sender->link->is_broken && heard < ANSWERS_MOST &&
            (size = transport_answer(sender->transport, memory)) > 0) {
-        ways_reap_wholes(sender);
+        ways_reap_before_word(sender);
         /* A message that a request has announced lacks no buffer, so nobody looks in memory for it.
          * To a receiver that always posts late no message would ever go as a whole. */
         if (!transport_has_credit(sender->transport))

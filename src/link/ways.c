@@ -68,6 +68,19 @@ void ways_reap_wholes(struct zcrp_entity *e)
         ways_reap(e);
 }
 
+void ways_reap_before_word(struct zcrp_entity *e)
+{
+    struct released released;
+
+    ways_reap_wholes(e);
+    if (!e->transport->is_pushing)
+        return;
+    while (transport_take_arrived(e->transport, &released)) {
+        on_released(e, &released);
+        entity_touch(e);
+    }
+}
+
 void ways_take_back(struct zcrp_entity *e, uint64_t message)
 {
     struct released released;

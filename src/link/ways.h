@@ -34,6 +34,10 @@ void ways_reap(struct zcrp_entity *e);
  * section tells of them. */
 void ways_reap_wholes(struct zcrp_entity *e);
 
+/* The same before a sender hears a word of its peer's, which may end messages: also those behind a
+ * unit that a thread pushes, which is let go of only once that thread comes to it. */
+void ways_reap_before_word(struct zcrp_entity *e);
+
 /* A sender reads in memory which buffers its peer has for what is to be sent; a receiver shows its
  * own there. True if the peer wants to be told of them. Only where memory is possible. */
 bool ways_tend_credit(struct zcrp_entity *e);

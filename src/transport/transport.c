@@ -157,6 +157,11 @@ uint32_t transport_reap_wholes(struct transport *t, uint32_t most, uint64_t *fir
     return transport_has_wholes(t) && !t->is_out_meeting ? shm_reap_wholes(t->shm, most, first) : 0;
 }
 
+bool transport_take_arrived(struct transport *t, struct released *released)
+{
+    return transport_has_wholes(t) && !t->is_out_meeting && shm_take_arrived(t->shm, released);
+}
+
 bool transport_take_back(struct transport *t, uint64_t message, struct released *released)
 {
     return t->shm != NULL && t->is_sender && !t->is_out_meeting &&

@@ -214,6 +214,10 @@ bool transport_reap(struct transport *t, struct released *released);
  * them: as many as have numbers that count on from `*first`, `most` at most. How many. Locked. */
 uint32_t transport_reap_wholes(struct transport *t, uint32_t most, uint64_t *first);
 
+/* The same of a whole message that the receiver has, also behind a unit that a thread pushes.
+ * Locked. */
+bool transport_take_arrived(struct transport *t, struct released *released);
+
 /* Revokes a unit of the message, or all of it if it went as a whole; or of any, or any that went
  * as a whole. It does not count, unless the receiver has it. Locked. False: there is none. */
 #define TRANSPORT_ANY UINT64_MAX

@@ -10,7 +10,7 @@
 /* wrap: sender_on_listened own_move_on_heard ways_reap_wholes ways_look_late tx_drain */
 /* wrap: tx_pass_hints peer_move_hear peer_move_has_burst channel_join entity_enter entity_leave */
 /* wrap: receiver_welcome entity_break workspace_take workspace_give clock_now answering_is_usual */
-/* wrap: transport_has_credit ways_find_credit */
+/* wrap: transport_has_credit ways_find_credit ways_reap_before_word */
 #include "link/receive.h"
 #include "link/tx.h"
 
@@ -53,7 +53,7 @@ static struct {
 static struct {
     int plans, hears, lands, learns, arrivals, faults, looks, opens, joins;
     int heard, confirmed, replaced, closed, agreed, mails, answers, handshakes, callers;
-    int reaps, lates, drains[LINK_HALVES], hints, moves, breaks, own, given, hellos, finds;
+    int reaps, words, lates, drains[LINK_HALVES], hints, moves, breaks, own, given, hellos, finds;
     uint32_t openings, units, scratch;
     bool is_near, cannot_fault, is_writable, has_mail;
     uint8_t last[64];
@@ -407,6 +407,12 @@ void __wrap_ways_reap_wholes(struct zcrp_entity *e)
 {
     assert_ptr_equal(e, SENDER);
     seen.reaps++;
+}
+
+void __wrap_ways_reap_before_word(struct zcrp_entity *e)
+{
+    assert_ptr_equal(e, SENDER);
+    seen.words++;
 }
 
 void __wrap_ways_look_late(struct zcrp_entity *e)
@@ -792,6 +798,7 @@ TEST(receive_answers__some)
     assert_false(receive_answers(SENDER, place));
     mutex_unlock(&pair.mutex);
     assert_int_equal(seen.answers, ANSWERS_MOST + 1);
+    assert_int_equal(seen.words, ANSWERS_MOST + 1); /* what was read by then has arrived */
 }
 
 /* A request ends the need that the peer shows a buffer for: that is looked at before. */

@@ -181,6 +181,22 @@ static bool is_meant(const struct ring_record *record, uint64_t owner)
            (owner == RING_ANY_WHOLE && record->is_whole);
 }
 
+bool ring_take_arrived(struct ring_writer *w, uint64_t *owner)
+{
+    uint64_t head = w->wholes > 0 ? atomic_load(&w->head) : 0;
+
+    for (uint64_t i = atomic_load(&w->reaped); i < head; i++) {
+        struct ring_record *record = record_of(w, i);
+        if (!is_meant(record, RING_ANY_WHOLE) ||
+            atomic_load(&slot_at(w->ring, i)->state) != RING_DONE)
+            continue;
+        *owner = record->owner;
+        record->owner = RING_NOBODY;
+        return true;
+    }
+    return false;
+}
+
 bool ring_revoke(struct ring_writer *w, uint64_t owner, struct ring_revoked *revoked)
 {
     uint64_t head = atomic_load(&w->head);

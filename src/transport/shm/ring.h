@@ -162,6 +162,10 @@ uint32_t ring_reap_wholes(struct ring_writer *w, uint32_t most, struct ring_reap
  * front of them? By the thread that reaps. */
 bool ring_has_whole_to_reap(const struct ring_writer *w);
 
+/* A whole message that the reader has taken, also behind a note that is not reaped yet: it has no
+ * owner any more. False: there is none. By the thread that reaps. O(RING_NOTES) if there is. */
+bool ring_take_arrived(struct ring_writer *w, uint64_t *owner);
+
 /* What was revoked. */
 struct ring_revoked {
     uint64_t owner;

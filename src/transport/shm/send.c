@@ -242,6 +242,12 @@ uint32_t shm_reap_wholes(struct shm *n, uint32_t most, uint64_t *owner)
     return count;
 }
 
+bool shm_take_arrived(struct shm *n, struct released *released)
+{
+    *released = (struct released){.is_whole = true, .has_arrived = true};
+    return n->out != NULL && ring_take_arrived(&n->out->ring, &released->message);
+}
+
 bool shm_take_back(struct shm *n, uint64_t message, struct released *released)
 {
     struct ring_revoked revoked;

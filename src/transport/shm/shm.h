@@ -141,6 +141,10 @@ bool shm_reap(struct shm *n, struct released *released);
  * before them, whose owners count on from `*owner`; `most` at most. How many. */
 uint32_t shm_reap_wholes(struct shm *n, uint32_t most, uint64_t *owner);
 
+/* A whole message that the receiver has taken, also behind a unit that is not reaped yet, because a
+ * thread pushes it. False if there is none. */
+bool shm_take_arrived(struct shm *n, struct released *released);
+
 /* Revokes a unit of this message, or of any (SHM_ANY), that was held, or the whole message, or
  * any whole one (SHM_ANY_WHOLE): if the receiver has not read it by now, it does not count. False
  * if there is none. */

@@ -531,6 +531,38 @@ TEST(ring_whole__behind_a_revoked_unit)
     ck_assert(ring_has_whole_to_reap(&writer));
 }
 
+/* The oldest note is pinned, so nothing is reaped. What the reader has taken has an end. */
+TEST(ring_take_arrived__behind_a_pinned_unit)
+{
+    struct ring_reaped reaped;
+    uint64_t owner;
+
+    ck_assert(!ring_take_arrived(&writer, &owner));
+    (void)offer(1);
+    for (uint64_t i = 2; i < 6; i++)
+        offer_whole(&a_whole, i);
+    ck_assert(ring_pin(&writer, 0));
+    ck_assert(!ring_take_arrived(&writer, &owner));
+    ck_assert(ring_finish(&reader, RING_DONE));
+    ck_assert(ring_finish(&reader, RING_DONE));
+    ck_assert(ring_finish(&reader, RING_FAULTED)); /* declined: it comes back when it is reaped */
+    ck_assert(ring_finish(&reader, RING_DONE));
+    for (uint64_t i = 2; i < 6; i += 2) {
+        ck_assert(ring_take_arrived(&writer, &owner));
+        ck_assert_uint_eq(owner, i);
+    }
+    ck_assert(!ring_take_arrived(&writer, &owner));
+    expect_nothing_to_reap();
+    ck_assert_uint_eq(ring_unpin(&writer, 0), 1);
+    expect_reaped(1, false);
+    ck_assert_uint_eq(ring_reap_wholes(&writer, 64, &reaped), 0);
+    expect_reaped(RING_NOBODY, false); /* it is not told twice */
+    expect_reaped(3, true);
+    expect_reaped(RING_NOBODY, false);
+    expect_nothing_to_reap();
+    ck_assert_uint_eq(writer.wholes, 1);
+}
+
 /* Whoever revokes one knows whether it has arrived. */
 TEST(ring_whole__is_revoked)
 {
