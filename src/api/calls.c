@@ -485,7 +485,7 @@ static bool take_back(struct zcrp_entity *e, struct message *m)
     switch (m->life) {
     case MESSAGE_QUEUED:
         backlog_cancel(&e->backlog, m);
-        entity_end(e, m, ZCRP_ERROR_CANCELLED, 0);
+        entity_end(e, m, ZCRP_ERROR_CANCELLED, 0, entity_has_taker(e));
         return true;
     case MESSAGE_IN_MACHINE:
         ways_take_back(e, m->number);

@@ -50,7 +50,7 @@ void entity_move(struct zcrp_entity *e, enum entity_life life)
 
 /* ---- endings ---- */
 
-void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length)
+void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length, bool has_taker)
 {
     message_decide(m, code, length);
     if (m->is_wrapped) { /* no other is unseen */
@@ -67,7 +67,7 @@ void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length
         copies_end(&e->copies, m);
         return;
     }
-    if (m->is_lent || collection_has_taker(&e->collection)) {
+    if (m->is_lent || has_taker) {
         list_add(&e->ended, m);
     } else {
         e->has_opened = true;
@@ -80,13 +80,14 @@ static void end_backlog(struct zcrp_entity *e, int code)
     struct message *m;
 
     while ((m = backlog_drop(&e->backlog)) != NULL)
-        entity_end(e, m, code, 0);
+        entity_end(e, m, code, 0, entity_has_taker(e));
 }
 
 /* Ends the messages that the machine is done with; blanks have no user. Compiled as one function
  * (flatten), with fewer instructions for each. */
 __attribute__((flatten)) static void take_endings(struct zcrp_entity *e)
 {
+    bool has_taker = entity_has_taker(e);
     struct event event;
 
     while (machine_event(&e->machine, &event)) {
@@ -95,11 +96,11 @@ __attribute__((flatten)) static void take_endings(struct zcrp_entity *e)
         if (event.outcome == OUTCOME_OK) {
             if (event.scribbled > event.length)
                 message_clear(event.user, event.length, event.scribbled);
-            entity_end(e, event.user, ZCRP_OK, event.length);
+            entity_end(e, event.user, ZCRP_OK, event.length, has_taker);
             continue;
         }
         int code = code_of_outcome(event.outcome, e->link->is_broken);
-        entity_end(e, event.user, code, event.length);
+        entity_end(e, event.user, code, event.length, has_taker);
         if (code_ends_session(event.outcome))
             end_backlog(e, code);
     }

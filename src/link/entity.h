@@ -148,10 +148,17 @@ void entity_leave_ended(struct zcrp_entity *e);
  * other news is told at the end of the section. */
 void entity_leave_to_send(struct zcrp_entity *e);
 
+/* Does anybody take what ends in this section? A thread that begins to passes the mutex behind
+ * that (collection.h): so the answer is good until the section leaves the mutex. Locked. */
+static inline bool entity_has_taker(const struct zcrp_entity *e)
+{
+    return collection_has_taker(&e->collection);
+}
+
 /* A message that is neither in the machine nor in the backlog any more ends so. Its latch opens, or
- * it is freed, if it is a copy: it may be gone when this returns. If it is to be collected that
- * waits for the end of the section. Locked. */
-void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length);
+ * it is freed, if it is a copy: it may be gone when this returns. If it is to be collected, because
+ * the section `has_taker`, that waits for the end of the section. Locked. */
+void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length, bool has_taker);
 
 /* The entity moves on, or stays (CHECKed: it never moves back). Locked. */
 void entity_move(struct zcrp_entity *e, enum entity_life life);

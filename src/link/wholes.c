@@ -16,18 +16,24 @@ enum {
 /* ---- landing ---- */
 
 /* Nobody else is told of its end, but the user. */
-static void end_well(struct zcrp_entity *e, struct message *m, uint64_t length)
+static void end_well(struct zcrp_entity *e, struct message *m, uint64_t length, bool has_taker)
 {
     if (m != NULL)
-        entity_end(e, m, ZCRP_OK, length);
+        entity_end(e, m, ZCRP_OK, length, has_taker);
 }
 
-static void on_landed(struct zcrp_entity *e, const struct whole_place *place, uint64_t size)
+/* One that LANDS is over, if its bytes are at their place, and that counts. If not, some of them
+ * may be there. */
+static void on_landed(struct zcrp_entity *e, const struct whole_place *place, uint64_t size,
+                      bool counts, bool has_taker)
 {
+    struct receiver *r = e->machine.receiver;
     struct event event;
 
-    if (receiver_whole_ends(e->machine.receiver, place, size, &event))
-        end_well(e, event.user, event.length);
+    if (!counts)
+        receiver_whole_revoked(r, place->number, size);
+    else if (receiver_whole_ends(r, place, size, &event))
+        end_well(e, event.user, event.length, has_taker);
 }
 
 static bool is_writable(const struct whole_place *place, uint64_t size)
@@ -38,23 +44,6 @@ static bool is_writable(const struct whole_place *place, uint64_t size)
     for (uint32_t i = 0; is && pieces_of_memory(place->pieces, place->buffer, size, i, &piece); i++)
         is = memory_is_accessible(piece.iov_base, piece.iov_len, MEMORY_WRITE);
     return is;
-}
-
-/* It has landed, if its bytes are at their place. Or it is declined: then it comes in units, which
- * show why. Locked. */
-static void end_whole(struct zcrp_entity *e, const struct whole_arrived *w, enum whole_use use,
-                      const struct whole_place *place, bool is_copied)
-{
-    struct receiver *r = e->machine.receiver;
-    bool lands = use == WHOLE_LANDS;
-    bool counts = transport_end_whole(e->transport, use == WHOLE_OVER || (lands && is_copied));
-
-    if (lands && is_copied && counts)
-        on_landed(e, place, w->size);
-    else if (lands)
-        receiver_whole_revoked(r, place->number, w->size);
-    if (lands && !is_copied && !is_writable(place, w->size))
-        (void)receiver_fault(r, place->number);
 }
 
 static enum whole_use place_of(struct zcrp_entity *e, const struct whole_arrived *w,
@@ -70,8 +59,9 @@ static bool is_wrapped(const struct whole_place *place)
     return m != NULL && m->is_wrapped;
 }
 
-/* The next. False: there is none, or it goes to memory that may be gone. Locked. */
-static bool land_whole(struct zcrp_entity *e, uint64_t *bytes)
+/* The next. False: there is none, or it goes to memory that may be gone. One that is declined comes
+ * in units, which show why. Locked. */
+static bool land_whole(struct zcrp_entity *e, bool has_taker, uint64_t *bytes)
 {
     struct whole_arrived w;
     struct whole_place place = {.user = NULL};
@@ -83,9 +73,21 @@ static bool land_whole(struct zcrp_entity *e, uint64_t *bytes)
         return false;
     if (use == WHOLE_LANDS && w.size > 0)
         memmove(place.buffer, w.bytes, w.size); /* of memcpy GCC makes a string instruction */
-    end_whole(e, &w, use, &place, true);
+    bool counts = transport_end_whole(e->transport, use != WHOLE_DECLINED);
+    if (use == WHOLE_LANDS)
+        on_landed(e, &place, w.size, counts, has_taker);
     *bytes += w.size;
     return true;
+}
+
+/* Behind so many others, up to one that goes to memory that may be gone. How many then. Locked. */
+static uint32_t land_row(struct zcrp_entity *e, uint32_t landed, uint64_t *bytes)
+{
+    bool has_taker = entity_has_taker(e);
+
+    while (landed < WHOLES && *bytes < WHOLE_BYTES && land_whole(e, has_taker, bytes))
+        landed++;
+    return landed;
 }
 
 /* Messages that one call copies to memory that may be gone. */
@@ -133,6 +135,20 @@ static void gather(struct zcrp_entity *e, struct together *t)
     }
 }
 
+/* The kernel has copied the message, or it is declined, which shows why. Locked. */
+static void end_wrapped(struct zcrp_entity *e, const struct whole_arrived *w, bool is_copied)
+{
+    struct whole_place place = {.user = NULL};
+    enum whole_use use = place_of(e, w, &place); /* it may be over by now */
+    bool lands = use == WHOLE_LANDS;
+    bool counts = transport_end_whole(e->transport, use == WHOLE_OVER || (lands && is_copied));
+
+    if (lands)
+        on_landed(e, &place, w->size, is_copied && counts, entity_has_taker(e));
+    if (lands && !is_copied && !is_writable(&place, w->size))
+        (void)receiver_fault(e->machine.receiver, place.number);
+}
+
 /* Lands them. Nobody waits for the lock while the kernel copies, and no message ends. Locked. */
 static void land_together(struct zcrp_entity *e, const struct together *t)
 {
@@ -146,10 +162,8 @@ static void land_together(struct zcrp_entity *e, const struct together *t)
     e->link->rx.is_claimed = false;
     receiver_whole_end(e->machine.receiver);
     for (uint32_t i = 0; i < t->count; i++) {
-        struct whole_place place = {.user = NULL};
         behind += t->whole[i].size;
-        enum whole_use use = place_of(e, &t->whole[i], &place); /* it may be over by now */
-        end_whole(e, &t->whole[i], use, &place, copied >= (ssize_t)behind);
+        end_wrapped(e, &t->whole[i], copied >= (ssize_t)behind);
     }
 }
 
@@ -169,16 +183,14 @@ __attribute__((noinline)) static uint32_t land_wrapped(struct zcrp_entity *e, ui
 __attribute__((flatten)) bool wholes_land(struct zcrp_entity *e)
 {
     uint64_t bytes = 0;
-    uint32_t landed = 0;
+    uint32_t landed = 0, wrapped;
 
-    while (landed < WHOLES && bytes < WHOLE_BYTES) {
-        uint32_t wrapped = e->wrapped > 0 ? land_wrapped(e, &bytes) : 0;
-        if (wrapped == 0 && !land_whole(e, &bytes))
-            break;
-        landed += wrapped > 0 ? wrapped : 1;
-        if (wrapped > 0 && !transport_reads_wholes(e->transport)) /* since the lock was left */
-            break;
-    }
+    do {
+        landed = land_row(e, landed, &bytes);
+        bool has_room = landed < WHOLES && bytes < WHOLE_BYTES;
+        wrapped = has_room && e->wrapped > 0 ? land_wrapped(e, &bytes) : 0;
+        landed += wrapped;
+    } while (wrapped > 0 && transport_reads_wholes(e->transport)); /* since the lock was left */
     return landed > 0;
 }
 
@@ -216,23 +228,23 @@ static bool is_open(const struct zcrp_entity *e, const struct message *m)
 
 /* ---- sending ---- */
 
-static void end_sent(struct zcrp_entity *e, struct message *m)
+static void end_sent(struct zcrp_entity *e, struct message *m, bool has_taker)
 {
-    end_well(e, m, m != NULL ? m->size : 0);
+    end_well(e, m, m != NULL ? m->size : 0, has_taker);
 }
 
 __attribute__((flatten)) bool wholes_reap(struct zcrp_entity *e)
 {
+    bool has_taker = entity_has_taker(e), any = false;
     void *user[WHOLES];
     uint64_t first;
     uint32_t arrived;
-    bool any = false;
 
     while ((arrived = transport_reap_wholes(e->transport, WHOLES, &first)) > 0) {
         uint32_t ended =
             sender_wholes_arrived(e->machine.sender, clock_tick(), first, arrived, user);
         for (uint32_t i = 0; i < ended; i++)
-            end_sent(e, user[i]);
+            end_sent(e, user[i], has_taker);
         if (ended < arrived)
             entity_touch(e); /* there are events */
         any = true;

@@ -38,6 +38,7 @@ static struct {
     ssize_t copied;       /* what the kernel copies; less than 0: all */
     const void *gone;     /* memory that cannot be written */
     bool counts;          /* what is taken */
+    bool collects;        /* somebody begins to, while the kernel copies */
     /* Sending, and posting. */
     bool may_go, has_credit, has_room, may_show, wants, lets_pass;
     uint64_t posted, credit;
@@ -45,7 +46,7 @@ static struct {
 } at;
 
 static struct {
-    uint32_t taken, declined, ended, revoked, faults, calls, together, bytes;
+    uint32_t taken, declined, ended, collected, revoked, faults, calls, together, bytes;
     uint32_t puts, submits, shown, receiver_calls;
     uint64_t last_length;
 } seen;
@@ -136,6 +137,7 @@ ssize_t __wrap_nofault_write(const struct iovec *to, size_t tos, const struct io
         from_bytes += from[i].iov_len;
     assert_int_equal(to_bytes, size);
     assert_int_equal(from_bytes, size);
+    atomic_store(&half.collection.is_on, at.collects);
     seen.calls++;
     seen.together = (uint32_t)froms;
     return at.copied < 0 ? (ssize_t)size : at.copied;
@@ -153,12 +155,14 @@ void __wrap_entity_enter(struct zcrp_entity *e)
     mutex_lock(&e->link->mutex);
 }
 
-void __wrap_entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length)
+void __wrap_entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length,
+                       bool has_taker)
 {
     assert_ptr_equal(e, &half);
     assert_non_null(m);
     assert_int_equal(code, ZCRP_OK);
     seen.ended++;
+    seen.collected += has_taker;
     seen.last_length = length;
 }
 
@@ -376,6 +380,17 @@ TEST(wholes_land__of_both_kinds)
     assert_true(wholes_land(&half));
     assert_int_equal(seen.ended, 6);
     assert_int_equal(seen.calls, 2); /* 1 and 2, and 5 */
+}
+
+/* Whoever begins to collect passes the mutex behind that: it is known of what ends from then on. */
+TEST(wholes_land__for_whoever_collects)
+{
+    let_come(5, 10, true);
+    come[0].is_wrapped = come[3].is_wrapped = come[4].is_wrapped = false;
+    at.collects = true;
+    assert_true(wholes_land(&half));
+    assert_int_equal(seen.ended, 5);
+    assert_int_equal(seen.collected, 4);
 }
 
 /* The bytes of one that is in the library's memory are where they belong. */

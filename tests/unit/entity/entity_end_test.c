@@ -26,7 +26,7 @@ FIXTURE(setup, teardown)
 
 TEST(entity_end__opens_the_latch)
 {
-    entity_end(&e, m, ZCRP_OK, 7);
+    entity_end(&e, m, ZCRP_OK, 7, false);
     ck_assert(latch_is_open(&m->latch));
     ck_assert_int_eq(message_end(m), ZCRP_OK);
     ck_assert_uint_eq(m->public.length, 7);
@@ -41,7 +41,7 @@ TEST(entity_end__opens_the_latch)
 TEST(entity_end__remembers_a_sleeper)
 {
     atomic_store(&m->latch.state, LATCH_SLEEPERS);
-    entity_end(&e, m, ZCRP_ERROR_CLOSED, 0);
+    entity_end(&e, m, ZCRP_ERROR_CLOSED, 0, false);
     ck_assert(latch_is_open(&m->latch));
     ck_assert_uint_eq(e.opened.count, 1);
     ck_assert_ptr_eq(e.opened.latch[0], &m->latch);
@@ -55,7 +55,7 @@ TEST(entity_end__waits_for_whoever_collects, .rows = 2)
         atomic_store(&e.collection.is_on, true);
     else
         m->is_lent = true;
-    entity_end(&e, m, ZCRP_OK, 7);
+    entity_end(&e, m, ZCRP_OK, 7, entity_has_taker(&e));
     ck_assert(!latch_is_open(&m->latch));
     ck_assert(!e.has_opened);
     ck_assert_ptr_eq(e.ended.first, m);
@@ -69,7 +69,7 @@ TEST(entity_end__of_a_copy)
 
     copies_add(&e.copies, copy);
     message_begin(copy, &e, 10, 0);
-    entity_end(&e, copy, ZCRP_OK, 10);
+    entity_end(&e, copy, ZCRP_OK, 10, false);
     ck_assert_ptr_null(e.copies.first);
     ck_assert_uint_eq(e.copies.bytes, 0);
     ck_assert(!e.has_opened);
