@@ -186,9 +186,13 @@ static bool may_be_gone(const struct whole *w)
 
 static bool put_whole(struct zcrp_entity *e, const struct whole *w, const void *bytes)
 {
-    return transport_takes_wholes(e->transport) &&
-           transport_put_whole(e->transport, w->in_session, w->number,
-                               (struct iovec){(void *)bytes, (size_t)w->size});
+    bool is_put = transport_takes_wholes(e->transport) &&
+                  transport_put_whole(e->transport, w->in_session, w->number,
+                                      (struct iovec){(void *)bytes, (size_t)w->size});
+
+    if (is_put)
+        transport_begin_watch(e->transport);
+    return is_put;
 }
 
 /* Adds the message's memory; false: there is no room. */

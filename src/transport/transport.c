@@ -199,9 +199,13 @@ bool transport_put_whole(struct transport *t, uint64_t in_session, uint64_t owne
         return false;
     if (wakes)
         t->must_wake_peer = true;
+    return true;
+}
+
+void transport_begin_watch(struct transport *t)
+{
     if (t->watch_at == NEVER)
         t->watch_at = clock_now() + WATCH;
-    return true;
 }
 
 bool transport_has_wholes(const struct transport *t)

@@ -254,12 +254,13 @@ bool transport_has_whole_room(struct transport *t, uint32_t messages, uint32_t b
 bool transport_put_whole(struct transport *t, uint64_t in_session, uint64_t owner,
                          struct iovec bytes);
 
-/* Does a deadline show that the peer does not read them? If not, a thread that has put some has to
- * ask for the deadline. */
+/* Does a deadline show that the peer does not read them? If not, a thread that has put some begins
+ * one, and has to ask for it. */
 static inline bool transport_is_watched(const struct transport *t)
 {
     return t->watch_at != NEVER;
 }
+void transport_begin_watch(struct transport *t);
 
 /* Are there any whose end is not known? Has the oldest arrived, or come back? */
 bool transport_has_wholes(const struct transport *t);
