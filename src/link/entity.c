@@ -50,29 +50,43 @@ void entity_move(struct zcrp_entity *e, enum entity_life life)
 
 /* ---- endings ---- */
 
-void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length, bool has_taker)
+static void open_latch(struct zcrp_entity *e, struct message *m)
 {
-    message_decide(m, code, length);
+    e->has_opened = true;
+    latch_open_under_mutex(&m->latch, &e->opened);
+}
+
+/* It lies in memory of the program's, or is not only the user's. */
+__attribute__((noinline)) static void end_unusual(struct zcrp_entity *e, struct message *m,
+                                                  bool has_taker)
+{
     if (m->is_wrapped) { /* no other is unseen */
         e->wrapped--;
         e->unseen -= m->is_unseen;
     }
+    if (m->is_copy)
+        copies_end(&e->copies, m);
+    else if (m->is_lent || has_taker)
+        list_add(&e->ended, m);
+    else
+        open_latch(e, m);
+}
+
+void entity_end(struct zcrp_entity *e, struct message *m, int code, nlong length, bool has_taker)
+{
+    message_decide(m, code, length);
     if (code == ZCRP_OK) {
         e->messages++;
         e->bytes += length;
     } else {
         e->failures++;
     }
-    if (m->is_copy) {
-        copies_end(&e->copies, m);
-        return;
-    }
-    if (m->is_lent || has_taker) {
+    if (m->is_wrapped || m->is_lent || m->is_copy)
+        end_unusual(e, m, has_taker);
+    else if (has_taker)
         list_add(&e->ended, m);
-    } else {
-        e->has_opened = true;
-        latch_open_under_mutex(&m->latch, &e->opened);
-    }
+    else
+        open_latch(e, m);
 }
 
 static void end_backlog(struct zcrp_entity *e, int code)

@@ -65,9 +65,9 @@ struct message {
     struct shared_arena *arena;  /* (c) that it is of; NULL: none */
     const struct pieces *pieces; /* (c) that it wraps; NULL: one, at public.buffer, or none. The
                                     table lies behind the message */
-    bool is_wrapped;             /* (c) */
-    bool is_lent;                /* (c) the user may not free it; until its owner does */
-    bool is_copy;                /* (c) nobody has it but the library (copies.h) */
+    bool is_wrapped : 1;         /* (c) as the next two: one look tells that it is none of these */
+    bool is_lent : 1;            /* (c) the user may not free it; until its owner does */
+    bool is_copy : 1;            /* (c) nobody has it but the library (copies.h) */
     nlong seen_bytes;            /* (l) of what it wraps: it ended well with them, */
     instant seen_at;             /* (l) having been given then; see message_is_unseen */
 
