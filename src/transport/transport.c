@@ -246,7 +246,7 @@ bool transport_must_tell(struct transport *t)
 
 bool transport_show_credit(struct transport *t, uint64_t in_session, uint64_t size)
 {
-    return t->way == WAY_MEMORY && shm_show_credit(t->shm, in_session, size);
+    return shm_show_credit(t->shm, in_session, size);
 }
 
 bool transport_awaits_pages(const struct transport *t)

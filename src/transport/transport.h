@@ -284,7 +284,7 @@ bool transport_end_whole(struct transport *t, bool is_taken); /* true: it counts
 /* Some have ended. True if the peer sleeps, and is to be woken with channel_wake_peer. */
 bool transport_must_tell(struct transport *t);
 
-/* Shows a buffer. True if the peer wants it, and is to get a request. */
+/* Shows a buffer, while the way is MEMORY. True if the peer wants it, and is to get a request. */
 bool transport_show_credit(struct transport *t, uint64_t in_session, uint64_t size);
 
 /* Pages that are missing: what a burst that was ABSENT waits for. Is the piece still to come?

@@ -43,7 +43,6 @@ struct message_in *messages_in_add(struct messages_in *m, void *user, uint8_t *b
     message->state = MESSAGE_IN_POSTED;
     message->outcome = OUTCOME_OK;
     message->is_length_known = message->is_ready = message->is_told = false;
-    message->next_ready = 0;
     return message;
 }
 

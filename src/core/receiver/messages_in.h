@@ -43,7 +43,8 @@ struct message_in {
     bool is_length_known; /* the last unit arrived */
     bool is_ready;        /* its event is in the queue, or was taken */
     bool is_told;         /* its event was taken */
-    uint32_t next_ready;  /* in the queue of events: the lower half of the next one's number */
+    uint32_t next_ready;  /* in the queue of events: the lower half of the next one's number;
+                             meaningless while there is none behind it */
 };
 
 struct messages_in {

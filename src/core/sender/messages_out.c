@@ -95,7 +95,6 @@ static struct message_out *add(struct messages_out *m, void *user, const uint8_t
     message->state = MESSAGE_OUT_LIVE; /* its outcome is decided later, and the reason of that */
     message->is_cut = message->is_whole = message->is_joined = false;
     message->is_ready = message->is_told = false;
-    message->next_ready = 0;
     m->live++;
     m->open++;
     return message;

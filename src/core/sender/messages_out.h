@@ -54,7 +54,8 @@ struct message_out {
     bool is_ready;        /* its event is in the queue, or was taken */
     bool is_told;         /* its event was taken */
     uint8_t reason;       /* enum void_reason, in state VOID */
-    uint32_t next_ready;  /* in the queue of events: the lower half of the next one's number */
+    uint32_t next_ready;  /* in the queue of events: the lower half of the next one's number;
+                             meaningless while there is none behind it */
 };
 
 struct messages_out {
