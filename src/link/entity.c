@@ -445,6 +445,7 @@ static uint32_t find_all(struct link *l, struct effects effects[LINK_HALVES], bo
         if (!(l->touched & bit))
             continue;
         l->touched &= ~bit;
+        l->straight &= ~bit; /* whatever follows may change it */
         find_effects(l->half[role], &effects[count++], may_meet);
     }
     return count;

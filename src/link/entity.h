@@ -87,7 +87,6 @@ struct zcrp_entity {
     struct notice notice;
     struct answering answering;   /* (m) a connection's receiver only */
     struct flush flush;           /* (m) delayed sending */
-    bool is_straight;             /* (m) see wholes.h */
     bool is_sending;              /* (m) a thread has a burst out */
     bool is_ready;                /* (m) the engine was asked to send */
     enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */

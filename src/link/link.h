@@ -7,6 +7,10 @@
  * A locked section (entity_enter, entity_leave) may change either half. Each half that it may have
  * changed is *touched*, and the end of the section does for it whatever the change needs.
  *
+ * The *straight way* is what a small message takes while nothing is unusual about its half. A
+ * section that finds that out opens the way (wholes_tend, and submit_joining in api/calls.c), and
+ * one that touches the half closes it: so a message need not find it out for itself.
+ *
  * Lock letters: (c) constant once the halves are made; (m) the mutex. */
 #ifndef ZCRP_LINK_LINK_H
 #define ZCRP_LINK_LINK_H
@@ -48,6 +52,7 @@ struct link {
     struct mutex mutex;
     struct zcrp_entity *half[LINK_HALVES]; /* (c) by role; NULL: there is none */
     uint32_t touched;                      /* (m) halves, a bit each */
+    uint32_t straight;                     /* (m) those whose straight way is open, the same */
     instant read_at;                       /* (m) the newest time that a section has read */
     bool is_broken;                        /* (m) the socket cannot be used any more */
     struct session_keys *session_keys;     /* (m) what the halves seal with, all zero until their
@@ -94,10 +99,30 @@ static inline struct zcrp_entity *link_other(const struct link *l, enum machine_
     return l->half[role == MACHINE_SENDER ? MACHINE_RECEIVER : MACHINE_SENDER];
 }
 
-/* Locked: the half may be changed by this section. */
+/* Locked, as all of these. Is the half's straight way open? */
+static inline bool link_is_straight(const struct link *l, enum machine_role role)
+{
+    return (l->straight & UINT32_C(1) << role) != 0;
+}
+
+static inline void link_set_straight(struct link *l, enum machine_role role, bool is_straight)
+{
+    uint32_t bit = UINT32_C(1) << role;
+
+    l->straight = is_straight ? l->straight | bit : l->straight & ~bit;
+}
+
+/* The half may be changed by this section. */
 static inline void link_touch(struct link *l, enum machine_role role)
 {
     CHECK(mutex_is_held(&l->mutex));
+    l->touched |= UINT32_C(1) << role;
+    link_set_straight(l, role, false);
+}
+
+/* Whichever section ends next does for the half what it needs: nothing of it has become unusual. */
+static inline void link_note(struct link *l, enum machine_role role)
+{
     l->touched |= UINT32_C(1) << role;
 }
 

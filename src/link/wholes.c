@@ -217,13 +217,8 @@ void wholes_tend(struct zcrp_entity *e)
                     e->notice.place < 0 && e->wrapped <= FEW_WRAPPED &&
                     backlog_is_empty(&e->backlog);
 
-    e->is_straight = is_plain && (entity_is_sender(e) ? sends_straight(e) : posts_straight(e));
-}
-
-/* Does the straight way take the message? */
-static bool is_open(const struct zcrp_entity *e, const struct message *m)
-{
-    return e->is_straight && e->link->touched == 0 && !m->is_wrapped;
+    link_set_straight(e->link, e->machine.role,
+                      is_plain && (entity_is_sender(e) ? sends_straight(e) : posts_straight(e)));
 }
 
 /* ---- sending ---- */
@@ -258,7 +253,7 @@ __attribute__((flatten)) bool wholes_submit(struct zcrp_entity *e, struct messag
     struct transport *t = e->transport;
     uint64_t posted;
 
-    if (!is_open(e, m) || size > TRANSPORT_WHOLE ||
+    if (!link_is_straight(e->link, MACHINE_SENDER) || m->is_wrapped || size > TRANSPORT_WHOLE ||
         !sender_next_whole(e->machine.sender, &w, &posted))
         return false;
     if (posted == SENDER_UNKNOWN && !transport_find_credit(t, w.in_session, &posted))
@@ -283,7 +278,8 @@ __attribute__((flatten)) bool wholes_post(struct zcrp_entity *e, struct message 
     struct receiver *r = e->machine.receiver;
     uint64_t in_session, number;
 
-    if (!is_open(e, m) || !receiver_next_credit(r, TRANSPORT_CREDIT, &in_session) ||
+    if (!link_is_straight(e->link, MACHINE_RECEIVER) || m->is_wrapped ||
+        !receiver_next_credit(r, TRANSPORT_CREDIT, &in_session) ||
         !receiver_post_shown(r, receiver_times_post(r) ? clock_tick() : 0, m, m->public.buffer,
                              size, &number))
         return false;

@@ -7,9 +7,8 @@
  *               its message ends
  *
  * Whether all is usual as far as the half goes is found out once, as a section ends that may have
- * changed it (wholes_tend), and not for each message: `is_straight` says so, and counts while
- * neither half of the link is touched. It leaves out what each message, wholes_submit and
- * wholes_post may change: these look at that themselves.
+ * changed it (wholes_tend), and not for each message (link_is_straight). That leaves out what each
+ * message, wholes_submit and wholes_post may change: these look at that themselves.
  *
  * Locked, all of these. */
 #ifndef ZCRP_LINK_WHOLES_H
@@ -23,7 +22,8 @@
 struct message;
 struct zcrp_entity;
 
-/* The section ends, and neither half is touched any more: is the straight way of this half open? */
+/* The section ends, and this half is not touched any more: its straight way opens, if all is usual.
+ */
 void wholes_tend(struct zcrp_entity *e);
 
 /* A sender: the message goes to the peer's memory at once. Nothing is to be told,
