@@ -21,6 +21,14 @@ enum {
 
 /* ---- submitting ---- */
 
+/* Under the mutex. Why a message cannot be submitted; OK if it can. */
+static int refusal(const struct zcrp_entity *e)
+{
+    if (e->link->is_broken)
+        return ZCRP_ERROR_CHANNEL;
+    return e->life != ENTITY_OPEN ? ZCRP_ERROR_CLOSED : ZCRP_OK;
+}
+
 /* Under the mutex: the message's flight begins. */
 static void begin_flight(struct zcrp_entity *e, struct message *m, nlong size)
 {
@@ -194,15 +202,26 @@ static inline bool post_shown(struct zcrp_entity *e, struct message *m, nlong si
     return true;
 }
 
-/* Is there anything that a message over a socket has to look at, apart from the machine? */
-static bool joins_only(const struct zcrp_entity *e, nlong size)
+/* A section has touched the half, or some other message found it unusual: is it? */
+__attribute__((noinline)) static bool open_straight(struct zcrp_entity *e)
+{
+    bool is_plain = refusal(e) == ZCRP_OK && e->options.trace == NULL && e->notice.place < 0 &&
+                    e->lost == OUTCOME_OK && backlog_is_empty(&e->backlog) &&
+                    !keyed_has_datagram(e);
+
+    link_set_straight(e->link, e->machine.role, is_plain);
+    return is_plain;
+}
+
+/* Has a message over a socket nothing to look at but the machine? */
+static bool joins_only(struct zcrp_entity *e, nlong size)
 {
     const struct zcrp_entity *reader = entity_reader(e);
 
-    return e->options.trace == NULL && e->notice.place < 0 && !machine_times_submit(&e->machine) &&
-           e->lost == OUTCOME_OK && size < SENDING_CALL && backlog_is_empty(&e->backlog) &&
+    return (link_is_straight(e->link, e->machine.role) || open_straight(e)) &&
+           !machine_times_submit(&e->machine) && size < SENDING_CALL &&
            flush_is_for(&e->flush, FLUSH_NOTHING) && !awaits_more(e, size) &&
-           !keyed_has_datagram(e) && (reader == e || !answering_is_open(&reader->answering));
+           (reader == e || !answering_is_open(&reader->answering));
 }
 
 /* Three functions that few of those messages need, so they are not inline. Each is called under the
@@ -247,7 +266,7 @@ static inline bool submit_joining(struct zcrp_entity *e, struct message *m, nlon
 {
     if (!joins_only(e, size))
         return false;
-    entity_touch(e);
+    link_note(e->link, e->machine.role);
     begin_flight(e, m, size);
     if (machine_submit(&e->machine, 0, m))
         leave_joined(e, m);
@@ -270,14 +289,6 @@ static inline void submit_any(struct zcrp_entity *e, struct message *m, nlong si
         return;
     entity_touch(e);
     submit_and_leave(e, m, size);
-}
-
-/* Under the mutex. Why a message cannot be submitted; OK if it can. */
-static int refusal(const struct zcrp_entity *e)
-{
-    if (e->link->is_broken)
-        return ZCRP_ERROR_CHANNEL;
-    return e->life != ENTITY_OPEN ? ZCRP_ERROR_CLOSED : ZCRP_OK;
 }
 
 /* Why a message of several pieces cannot be submitted there; OK if it can. */
@@ -366,8 +377,7 @@ __attribute__((flatten, noinline)) static int join_small(struct zcrp_entity *e, 
                                                          nlong size)
 {
     mutex_lock(&e->link->mutex);
-    return refusal(e) == ZCRP_OK && submit_joining(e, m, size) ? ZCRP_OK
-                                                               : submit_usually(e, m, size);
+    return submit_joining(e, m, size) ? ZCRP_OK : submit_usually(e, m, size);
 }
 
 int zcrp_submit(struct zcrp_entity *entity, struct zcrp_msg *message, nlong size)
