@@ -109,9 +109,9 @@ struct message_out *messages_out_add(struct messages_out *m, void *user, const u
 /* Passes the oldest, which is FREE by now, and whatever else is FREE behind it. */
 static void advance(struct messages_out *m)
 {
-    do
+    m->base++;
+    for (; m->gaps > 0 && messages_out_at(m, m->base)->state == MESSAGE_OUT_FREE; m->gaps--)
         m->base++;
-    while (m->base < m->next && messages_out_at(m, m->base)->state == MESSAGE_OUT_FREE);
     if (m->requested < m->base)
         m->requested = m->base;
 }
@@ -209,8 +209,10 @@ static void release(struct messages_out *m, struct message_out *message)
     if (message->state != MESSAGE_OUT_ENDED || !message->is_told)
         return;
     message->state = MESSAGE_OUT_FREE;
-    if (message->number != m->base)
+    if (message->number != m->base) {
+        m->gaps++;
         return; /* I2 holds, and nothing more of what is announced has room */
+    }
     advance(m);
     extend_requested(m);
 }
@@ -381,8 +383,10 @@ uint32_t messages_out_finish(struct messages_out *m, uint64_t number, uint32_t c
     }
     m->live -= done;
     m->open -= done;
-    if (done == 0 || number > m->base)
+    if (done == 0 || number > m->base) {
+        m->gaps += done;
         return done;
+    }
     m->base += done - 1; /* all of them are FREE */
     advance(m);
     extend_requested(m);
@@ -406,6 +410,7 @@ void messages_out_check(const struct messages_out *m)
     uint64_t live = 0;
     uint64_t open = 0;
     uint32_t ready = 0;
+    uint32_t gaps = 0;
     CHECK(m->next - m->base <= m->capacity);
     CHECK(m->base == m->next || messages_out_at(m, m->base)->state != MESSAGE_OUT_FREE);
     CHECK(m->next - m->base <= m->ring_table.size);
@@ -416,6 +421,7 @@ void messages_out_check(const struct messages_out *m)
     CHECK(m->announced <= m->base || m->announced - m->base <= m->posted_table.size);
     for (uint64_t number = m->base; number < m->next; number++) {
         const struct message_out *message = messages_out_at(m, number);
+        gaps += message->state == MESSAGE_OUT_FREE;
         if (message->state == MESSAGE_OUT_FREE)
             continue;
         live += message->state == MESSAGE_OUT_LIVE;
@@ -427,5 +433,6 @@ void messages_out_check(const struct messages_out *m)
     }
     CHECK(live == m->live);
     CHECK(open == m->open);
+    CHECK(gaps == m->gaps);
     CHECK(ready == m->ready);
 }

@@ -70,6 +70,7 @@ struct messages_out {
     uint32_t ready;       /* events to take, in a queue */
     uint32_t first_ready; /* the lower half of the first one's number, */
     uint32_t last_ready;  /* and of the last one's; both meaningless while there is none */
+    uint32_t gaps;        /* numbers behind `base` that are FREE */
     struct table ring_table, posted_table;
 };
 
