@@ -33,7 +33,7 @@ void first_messages_post(struct first_messages *f, struct zcrp_entity *receiver)
     instant now = clock_now();
     for (uint32_t i = 0; i < f->count; i++) {
         struct message *m = f->message[i];
-        message_begin(m, receiver, m->public.message_size, now);
+        message_begin(m, receiver, m->public.message_size);
         CHECK(machine_submit(&receiver->machine, now, m));
     }
     entity_leave(receiver);

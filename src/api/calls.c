@@ -29,17 +29,22 @@ static int refusal(const struct zcrp_entity *e)
     return e->life != ENTITY_OPEN ? ZCRP_ERROR_CLOSED : ZCRP_OK;
 }
 
+/* Under the mutex: it wraps memory. */
+__attribute__((noinline)) static void count_wrapped(struct zcrp_entity *e, struct message *m,
+                                                    nlong size)
+{
+    message_note_seen(m, size, clock_tick());
+    e->wrapped++;
+    e->unseen += m->is_unseen; /* no other is */
+}
+
 /* Under the mutex: the message's flight begins. */
 static void begin_flight(struct zcrp_entity *e, struct message *m, nlong size)
 {
     collection_withdraw(m);
-    if (!m->is_wrapped) {
-        message_begin(m, e, size, 0);
-        return;
-    }
-    message_begin(m, e, size, clock_tick());
-    e->wrapped++;
-    e->unseen += m->is_unseen; /* no other is */
+    if (m->is_wrapped)
+        count_wrapped(e, m, size);
+    message_begin(m, e, size);
 }
 
 /* Under the mutex. Messages keep their order, so none passes the backlog. One for a connection's

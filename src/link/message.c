@@ -97,12 +97,14 @@ bool message_is_unseen(const struct message *m, nlong size, instant now)
     return m->is_wrapped && (size > m->seen_bytes || now - m->seen_at > SEEN_FOR);
 }
 
-void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, instant now)
+void message_note_seen(struct message *m, nlong size, instant now)
 {
-    if (m->is_wrapped) { /* no other is unseen */
-        m->is_unseen = message_is_unseen(m, size, now);
-        m->seen_at = m->is_unseen ? now : m->seen_at;
-    }
+    m->is_unseen = message_is_unseen(m, size, now);
+    m->seen_at = m->is_unseen ? now : m->seen_at;
+}
+
+void message_begin(struct message *m, struct zcrp_entity *entity, nlong size)
+{
     m->entity = entity;
     m->generation = forked_generation();
     m->size = size;

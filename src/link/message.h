@@ -143,8 +143,10 @@ static inline int message_code(const struct message *m)
 bool message_is_unseen(const struct message *m, nlong size, instant now);
 
 /* In flight from now on, and idle until it is queued or in the machine. No thread waits for it, and
- * the results of its last flight are cleared. `now` counts only if it wraps memory. */
-void message_begin(struct message *m, struct zcrp_entity *entity, nlong size, instant now);
+ * the results of its last flight are cleared. For one that wraps memory message_note_seen comes
+ * before: are its pages unseen, as of `now`? */
+void message_begin(struct message *m, struct zcrp_entity *entity, nlong size);
+void message_note_seen(struct message *m, nlong size, instant now);
 
 /* The flight moves on (CHECKed). Under the mutex. */
 void message_move(struct message *m, enum message_life life);

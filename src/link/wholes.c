@@ -263,7 +263,7 @@ __attribute__((flatten)) bool wholes_submit(struct zcrp_entity *e, struct messag
                              (struct iovec){m->public.buffer, (size_t)size}))
         return false;
     collection_withdraw(m);
-    message_begin(m, e, size, 0);
+    message_begin(m, e, size);
     message_move(m, MESSAGE_IN_MACHINE);
     m->number = w.number;
     sender_submit_whole(e->machine.sender, &w, posted);
@@ -284,7 +284,7 @@ __attribute__((flatten)) bool wholes_post(struct zcrp_entity *e, struct message 
                              size, &number))
         return false;
     collection_withdraw(m);
-    message_begin(m, e, size, 0);
+    message_begin(m, e, size);
     message_move(m, MESSAGE_IN_MACHINE);
     m->number = number;
     if (transport_show_credit(e->transport, in_session, size))

@@ -29,7 +29,7 @@ TEST(message_code__ends_behind_the_look)
 {
     struct message m = {.code = ZCRP_ERROR_IDLE};
 
-    message_begin(&m, NULL, 1, 0);
+    message_begin(&m, NULL, 1);
     ending = &m;
     assert_int_equal(message_code(&m), ZCRP_ERROR_BUSY);
     assert_int_equal(message_code(&m), ZCRP_OK);

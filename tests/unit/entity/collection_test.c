@@ -20,7 +20,7 @@ static struct list ended_of(int first, int messages, int code)
     struct list ended = {.first = NULL};
 
     for (int i = first; i < first + messages; i++) {
-        message_begin(message_of(m[i]), NULL, 0, 0);
+        message_begin(message_of(m[i]), NULL, 0);
         message_decide(message_of(m[i]), code, 0);
         list_add(&ended, message_of(m[i]));
     }

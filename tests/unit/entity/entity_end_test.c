@@ -13,7 +13,7 @@ static void setup(void)
     collection_init(&e.collection);
     m = message_create(10);
     ck_assert_ptr_nonnull(m);
-    message_begin(m, &e, 10, 0);
+    message_begin(m, &e, 10);
 }
 
 static void teardown(void)
@@ -68,7 +68,7 @@ TEST(entity_end__of_a_copy)
     struct message *copy = copy_create("0123456789", 10);
 
     copies_add(&e.copies, copy);
-    message_begin(copy, &e, 10, 0);
+    message_begin(copy, &e, 10);
     entity_end(&e, copy, ZCRP_OK, 10, false);
     ck_assert_ptr_null(e.copies.first);
     ck_assert_uint_eq(e.copies.bytes, 0);

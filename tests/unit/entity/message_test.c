@@ -63,7 +63,7 @@ TEST(zcrp_rewrap_msg__cases)
     ck_assert_ptr_eq(m->context, &own);
     ck_assert_ptr_eq(m->buffer, bytes + 5);
     ck_assert_uint_eq(m->message_size, 5);
-    message_begin(message_of(m), NULL, 5, 0);
+    message_begin(message_of(m), NULL, 5);
     ck_assert_int_eq(zcrp_rewrap_msg(m, bytes, 10), ZCRP_ERROR_BUSY);
     end(message_of(m), ZCRP_OK, 5);
     zcrp_free_msg(m);
@@ -75,7 +75,7 @@ TEST(message_code__life)
     struct zcrp_msg *m = zcrp_alloc_msg(10);
 
     for (int i = 0; i < 2; i++) {
-        message_begin(message_of(m), NULL, 10, 0);
+        message_begin(message_of(m), NULL, 10);
         ck_assert(message_is_in_flight(message_of(m)));
         ck_assert_int_eq(zcrp_error(m), ZCRP_ERROR_BUSY);
         zcrp_free_msg(m); /* refused */
@@ -96,7 +96,7 @@ TEST(message_move__onwards)
     message_move(&m, MESSAGE_IN_MACHINE);
     message_move(&m, MESSAGE_ENDED);
     ck_assert_int_eq(m.life, MESSAGE_ENDED);
-    message_begin(&m, NULL, 1, 0);
+    message_begin(&m, NULL, 1);
     ck_assert_int_eq(m.life, MESSAGE_IDLE);
     message_move(&m, MESSAGE_IN_MACHINE);
     ck_assert_int_eq(m.life, MESSAGE_IN_MACHINE);
@@ -143,7 +143,8 @@ TEST(message_is_unseen__table)
         instant now = 5 * SECOND;
 
         ck_assert_int_eq(message_is_unseen(message_of(m), 10, now), row[i].is_wrapped);
-        message_begin(message_of(m), NULL, 10, now);
+        message_note_seen(message_of(m), 10, now);
+        message_begin(message_of(m), NULL, 10);
         end(message_of(m), row[i].code, row[i].length);
         now += row[i].later;
         ck_assert_int_eq(message_is_unseen(message_of(m), row[i].size, now), row[i].is_unseen);
