@@ -69,9 +69,8 @@ static bool has_room(const struct ep *ep, const struct peer *p, uint64_t bytes)
     return p->held_bytes + bytes <= PEER_MOST && ep->matching.held_bytes + bytes <= ALL_MOST;
 }
 
-/* What is left in the ring of a peer that has gone is kept beyond the bounds, as many messages as a
- * ring has, which was memory, too: the way ends only behind it, and receives that wait for this
- * peer wait for that end. */
+/* When a peer has gone, one ring of its messages is kept beyond the bounds. Its way ends only when
+ * its ring is empty, and receives that wait for this peer alone end with the way. */
 static bool may_be_last(const struct way *w)
 {
     const struct link *l = w->control;

@@ -35,8 +35,8 @@ static int say_in_queue(const char *what)
     return reason_say(ZCRP_ERROR_ARGUMENT, "%s is in a queue already", what);
 }
 
-/* What may be there already is noted, beside these facts: the take that finds nothing of it passes
- * over that. */
+/* Notes these facts, and what may have happened before the entity was in the queue. A take that
+ * finds nothing of it passes over that. */
 static void note_what_is_there(struct zcrp_entity *e, uint32_t facts)
 {
     entity_say_awaited(e);

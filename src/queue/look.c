@@ -176,8 +176,8 @@ void queue_abandon_looking(struct zcrp_queue *q)
 /* ---- takers ---- */
 
 /* What comes through memory makes no socket readable. So one that is armed stays so, and nobody
- * would keep the lease: it counts as disarmed. A taker that was away for long
- * looks, however often somebody had looked in vain before: it may not be back soon. */
+ * would keep the lease: it counts as disarmed. A taker that was away for long looks, however often
+ * others have looked in vain: it may not be back soon. */
 bool queue_take_lease(struct zcrp_queue *q)
 {
     mutex_lock(&q->mutex);

@@ -381,8 +381,8 @@ TEST(keyed_hear_handshake__fails)
     assert_int_equal(seen.fails[OUTCOME_KEYS], 1);
 }
 
-/* What is not of the handshake is no sign of life, and shows nothing of the peer's keys: before
- * anybody has answered, amid the handshake, and behind its end. */
+/* A datagram that the handshake drops is no sign of life, and tells nothing about the peer's keys:
+ * before anybody has answered, amid the handshake, and after its end. */
 TEST(keyed_hear_handshake__drops)
 {
     static const enum handshake_phase phases[] = {HANDSHAKE_ASKS, HANDSHAKE_TALKS, HANDSHAKE_ENDS};

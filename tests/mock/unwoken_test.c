@@ -215,8 +215,8 @@ TEST(unwoken__sender)
     expect_last(true, MUCH, false);
 }
 
-/* What lay in the dead process alone is lost, unless this end was awake and has read it before.
- * What both map, behind it, is not. */
+/* A large message lies in the dead process alone, and is lost unless this end has read it before. A
+ * small one behind it lies in what both ends map, and arrives. */
 TEST(unwoken__receiver_behind_what_is_lost)
 {
     struct end e = begin(false, LITTLE, true);

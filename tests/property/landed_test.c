@@ -104,15 +104,6 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static void fill_randomly(uint8_t *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i += sizeof(uint64_t)) {
-        uint64_t number = random_next(&state);
-        size_t left = count - i;
-        memcpy(bytes + i, &number, left < sizeof number ? left : sizeof number);
-    }
-}
-
 /* ---- the user ---- */
 
 /* Many that are alike and one unit each, or of a few units, or of many. Most fill their buffers. */
@@ -329,7 +320,7 @@ static void put_stray(uint32_t size)
 {
     struct datagram *d = put(one_in(2) ? size : 1 + below(2 * unit_bytes));
 
-    fill_randomly(wire + d->at, d->size);
+    random_fill(&state, wire + d->at, d->size);
     arrival[arrivals++] = datagrams - 1;
 }
 
@@ -427,7 +418,7 @@ static void begin_next_pdu(uint32_t circuit)
         next++;
         return;
     }
-    fill_randomly(control, sizeof control);
+    random_fill(&state, control, sizeof control);
     begin_pdu(&streams[1], control, 1 + below(sizeof control));
 }
 
@@ -455,7 +446,7 @@ static void land_stray_packet(void)
     static uint8_t bytes[LANDING_DATAGRAM];
     uint32_t size = one_in(2) ? packet_bytes : 1 + below(2 * packet_bytes);
 
-    fill_randomly(bytes, size);
+    random_fill(&state, bytes, size);
     packets_take(&packets, NULL, bytes, size);
 }
 
@@ -589,8 +580,8 @@ static void begin_round(void)
     choose_messages();
     choose_packets();
     now += MILLISECOND;
-    fill_randomly(content, BYTES);
-    fill_randomly(user, MEMORY);
+    random_fill(&state, content, BYTES);
+    random_fill(&state, user, MEMORY);
     memcpy(shadow, user, MEMORY);
     place_messages();
     posted = over = 0;

@@ -53,15 +53,6 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static void fill_randomly(uint8_t *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i += sizeof(uint64_t)) {
-        uint64_t number = random_next(&state);
-        size_t left = count - i;
-        memcpy(bytes + i, &number, left < sizeof number ? left : sizeof number);
-    }
-}
-
 static void shuffle(struct region *region, uint32_t count)
 {
     for (uint32_t i = count; i > 1; i--) {
@@ -162,7 +153,7 @@ static void receive(uint32_t d)
     if (one_in(4))
         count -= below(least(segment, count) + 1);
     count = one_in(30) ? 0 : least(count, LANDING_DATAGRAM - 1);
-    fill_randomly(arrived[d], count);
+    random_fill(&state, arrived[d], count);
     scatter(&landing, arrived[d], count, one_in(8) ? 0 : segment);
 }
 
@@ -358,7 +349,7 @@ TEST(settle__any_plan_any_burst_any_moves, .is_random = true)
     state = suite_seed(_i);
     uint8_t *memory = malloc(landing_memory(OPENINGS_MAX));
     landing_init(&landing, memory, OPENINGS_MAX);
-    fill_randomly(user, USER_BYTES);
+    random_fill(&state, user, USER_BYTES);
     memcpy(expected, user, USER_BYTES);
     for (int i = 0; i < ROUNDS; i++)
         play_round();

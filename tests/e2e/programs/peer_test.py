@@ -308,8 +308,8 @@ class Wire:
 
 
 def forged_in_the_clear(_):
-    """Whoever reads the path says in the clear that all is there, to both sides of a handshake, and refuses the caller
-    once that knows the listener (Handshake bytes)."""
+    """An attacker who reads the path acknowledges everything in the clear, to both sides of a handshake, and refuses
+    the caller when the caller knows the listener (Handshake bytes)."""
     peers_modules()
     from codec import ANSWERS, COOKIE, HANDSHAKE, REFUSES, Datagram, decode, encode
     from keys import Handshake
