@@ -338,12 +338,19 @@ int zcrp_connection_interrupt(struct zcrp_connection *connection)
 
 /* ---- closing ---- */
 
-/* Both ends know of the end of the connection. */
-static void agree(struct zcrp_entity *half)
+/* The peer has confirmed the sender's close: both ends know of the connection's end, and the
+ * receiver says its close, but waits for no answer. A sender that no receiver of the peer's has
+ * bound had nobody to tell: then the receiver's close is what the peer learns of it. */
+static void agree(struct zcrp_connection *c)
 {
-    entity_enter(half);
-    machine_agree_close(&half->machine);
-    entity_leave(half);
+    entity_enter(c->sender);
+    bool is_told = machine_has_told_close(&c->sender->machine);
+    entity_leave(c->sender);
+    if (!is_told)
+        return;
+    entity_enter(c->receiver);
+    machine_agree_close(&c->receiver->machine);
+    entity_leave(c->receiver);
 }
 
 static void quit(struct zcrp_connection *c)
@@ -416,7 +423,7 @@ int zcrp_connection_close(struct zcrp_connection *connection)
     code = entity_linger(c->sender, began);
     enum outcome end = end_of(c->sender); /* maybe only now, amid the close */
     if (code == ZCRP_OK) {
-        agree(c->receiver);
+        agree(c);
         code = entity_linger(c->receiver, clock_now());
     } else {
         tell_unconfirmed(c, end, began);

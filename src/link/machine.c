@@ -437,6 +437,11 @@ void machine_agree_close(struct machine *m)
         receiver_agree_close(m->receiver);
 }
 
+bool machine_has_told_close(const struct machine *m)
+{
+    return sender_has_told_close(m->sender);
+}
+
 /* ---- faults ---- */
 
 static bool fail_for_fault(struct machine *m, uint64_t number)

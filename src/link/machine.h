@@ -109,6 +109,9 @@ bool machine_is_confirmed(const struct machine *m);
 /* Both ends of the connection know that it ends: see sender_agree_close. */
 void machine_agree_close(struct machine *m);
 
+/* Of a sender's: see sender_has_told_close. */
+bool machine_has_told_close(const struct machine *m);
+
 /* Closing takes too long: a sender tells its peer once that the rest will not come. */
 void machine_give_up(struct machine *m);
 

@@ -375,3 +375,58 @@ TEST(stopped__goes_on, .needs = is_udp)
     zcrp_free_msg(out);
     part(&l);
 }
+
+/* ---- the peer is stopped, and this end closes */
+
+/* Connects, sends a message, and posts nothing: so the other end's sender may have no receiver that
+ * knows it. */
+static _Noreturn void be_silent(const char *host, int port_from)
+{
+    struct zcrp_connection *c;
+    char port[16];
+    int number;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (read(port_from, &number, sizeof(number)) != (ssize_t)sizeof(number))
+        _exit(1);
+    (void)snprintf(port, sizeof(port), "%d", number);
+    struct zcrp_msg *m = zcrp_alloc_msg(BYTES);
+    if (zcrp_connect(&c, host, port, &over_udp, -1) != ZCRP_OK ||
+        zcrp_submit(zcrp_connection_sender(c), m, BYTES) != ZCRP_OK)
+        _exit(1);
+    for (;;)
+        (void)pause();
+}
+
+/* Whether the sender had a receiver to tell or none: nobody has confirmed that the receiver is
+ * gone. Which of both it is depends on the moment, hence the rows. */
+TEST(stopped__confirms_no_close, .needs = is_udp, .rows = 4)
+{
+    static const struct zcrp_options lingering = {.flags = ZCRP_NO_MEMORY,
+                                                  .linger_ns = ENDS_SECOND};
+    const struct place place = place_of(getpid());
+    struct zcrp_msg *m = ends_empty(BYTES);
+    struct zcrp_listener *listener;
+    struct zcrp_connection *c;
+    int ends[2];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t caller = fork();
+    ck_assert_int_ge(caller, 0);
+    if (caller == 0)
+        be_silent(place.host, ends[0]);
+    ck_assert_int_eq(zcrp_listen(&listener, place.host, "0", &lingering), ZCRP_OK);
+    int port = zcrp_listener_port(listener);
+    ck_assert_int_eq(write(ends[1], &port, sizeof(port)), sizeof(port));
+    ck_assert_int_eq(zcrp_accept(listener, &c, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(c), m, BYTES), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(m), ZCRP_OK);
+    ck_assert_int_eq(kill(caller, SIGSTOP), 0);
+    ck_assert_int_eq(waitpid(caller, NULL, WUNTRACED), caller);
+    ck_assert_int_eq(zcrp_connection_close(c), ZCRP_ERROR_TIMEOUT);
+    ends_kill_peer(caller);
+    ck_assert_int_eq(zcrp_listener_close(listener), ZCRP_OK);
+    zcrp_free_msg(m);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}

@@ -194,6 +194,11 @@ void sender_agree_close(struct sender *s)
     s->is_agreed = true;
 }
 
+bool sender_has_told_close(const struct sender *s)
+{
+    return s->is_agreed || s->session.was_paired;
+}
+
 void sender_give_up(struct sender *s)
 {
     CHECK(s->phase != SENDER_OPEN);

@@ -334,6 +334,9 @@ void sender_close(struct sender *s, instant now);
  * as often, and counts as confirmed. Before the close or after it began. */
 void sender_agree_close(struct sender *s);
 
+/* Does the peer know of the close, once that is confirmed? Else there was nobody to tell. */
+bool sender_has_told_close(const struct sender *s);
+
 /* A close is under way and takes too long: what is left fails with CLOSED, and with the next burst
  * the peer is told, once. */
 void sender_give_up(struct sender *s);
