@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,6 +67,16 @@ static bool write_digits(char digits[DIGITS_ROOM], const gnutls_datum_t *bytes)
     return bytes->size <= LOG_BYTES_MOST && gnutls_hex_encode(bytes, digits, &room) == 0;
 }
 
+/* A write behind the limit of file sizes would end the process (SIGXFSZ). */
+static bool is_below_limit(int fd)
+{
+    struct rlimit limit;
+    struct stat status;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && fstat(fd, &status) == 0 &&
+           (!S_ISREG(status.st_mode) || (rlim_t)status.st_size < limit.rlim_cur);
+}
+
 void log_write(struct log *log, const char *label, const gnutls_datum_t *random,
                const gnutls_datum_t *secret)
 {
@@ -75,7 +86,7 @@ void log_write(struct log *log, const char *label, const gnutls_datum_t *random,
         !write_digits(digits[0], random) || !write_digits(digits[1], secret))
         return;
     int length = snprintf(line, sizeof(line), "%s %s %s\n", label, digits[0], digits[1]);
-    if (write(log->fd, line, (size_t)length) != length)
+    if (!is_below_limit(log->fd) || write(log->fd, line, (size_t)length) != length)
         atomic_store(&log->is_broken, true);
     explicit_bzero(line, sizeof(line));
     explicit_bzero(digits, sizeof(digits));

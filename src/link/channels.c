@@ -180,7 +180,7 @@ static int duplicate(int descriptor, int *owned)
 static void close_duplicates(const struct channels *c)
 {
     (void)close(c->owned[0]);
-    if (c->owned[1] != c->owned[0])
+    if (c->owned[1] >= 0 && c->owned[1] != c->owned[0]) /* errno says why there is none */
         (void)close(c->owned[1]);
 }
 

@@ -29,6 +29,7 @@ static _Atomic bool is_there; /* the file is: for the end of the process, which 
 
 /* ---- the file ---- */
 
+/* A write behind the limit of file sizes would end the process (SIGXFSZ). */
 static bool is_allowed(void)
 {
     struct rlimit limit;
@@ -159,7 +160,8 @@ static bool add_row(void)
     static const struct board_row empty;
     off_t at = (off_t)(sizeof(board.file->head) + board.used * sizeof(empty));
 
-    if (board.used == BOARD_ROWS || pwrite(board.fd, &empty, sizeof(empty), at) != sizeof(empty))
+    if (board.used == BOARD_ROWS || !is_allowed() || /* the limit may be lower by now */
+        pwrite(board.fd, &empty, sizeof(empty), at) != sizeof(empty))
         return false;
     board.used++;
     atomic_store_explicit(&board.file->head.used, board.used, memory_order_relaxed);

@@ -126,6 +126,25 @@ TEST(log_write__nothing_behind_half_a_line)
     folder_remove();
 }
 
+/* The file is as large as files may be: a write would end the process. */
+TEST(log_write__nothing_at_the_limit)
+{
+    struct rlimit before, limit;
+
+    folder_make();
+    struct log *log = open_log("log");
+    write_line(log);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = strlen(line);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    write_line(log);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    log_close(log);
+    ck_assert_str_eq(text_of("log"), line);
+    folder_remove();
+}
+
 /* ---- what is refused ---- */
 
 static int open_there(const char *path)

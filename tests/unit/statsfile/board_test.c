@@ -164,6 +164,24 @@ TEST(board_take__file_size_limit)
     ck_assert_int_eq(folder_count(), 0);
 }
 
+/* It is lowered while there is a file. */
+TEST(board_take__lower_file_size_limit)
+{
+    struct rlimit before, little;
+    int one = board_take(folder, &number);
+
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    little = (struct rlimit){0, before.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &little), 0);
+    ck_assert_int_eq(board_take(folder, &number), BOARD_LEFT_OUT);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    read_board();
+    ck_assert_uint_eq(file.head.left_out, 1);
+    board_give(BOARD_LEFT_OUT);
+    board_give(one);
+    ck_assert_int_eq(folder_count(), 0);
+}
+
 /* ---- what is there already ---- */
 
 TEST(board_take__stale_file)
