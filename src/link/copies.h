@@ -33,8 +33,8 @@ void copy_destroy(struct message *copy);
 bool copies_have_room(const struct copies *c, nlong size);
 
 /* Adds one for which there is room; or takes it out, and frees it. */
-void copies_add(struct copies *c, struct message *copy);
-void copies_end(struct copies *c, struct message *copy);
+void copies_add(struct copies *c, struct message *m);
+void copies_end(struct copies *c, struct message *m);
 
 /* In a child: frees all, wherever they are. Their entity is not used any more. */
 void copies_abandon(struct copies *c);
