@@ -189,6 +189,11 @@ void door_free(struct door *door)
     release(door);    /* NOLINT(clang-analyzer-unix.Malloc): the last but that */
 }
 
+void door_free_made(struct door **made)
+{
+    door_free(*made);
+}
+
 /* ---- opening */
 
 static struct door *make(void)

@@ -8,8 +8,9 @@
  *      calls pass           calls return            the library's handle is gone
  *                           ZCRP_ERROR_CLOSED       zcrp_connection_close has a thread of its own
  *
- * Nothing here waits longer than its time limit, so that Python can look for signals in between.
- * Interruptions of the library are this file's own: no call returns ZCRP_ERROR_INTERRUPTED.
+ * But for the lookup of a name nothing here waits longer than its time limit, so that Python can
+ * look for signals in between. Interruptions of the library are this file's own: no call returns
+ * ZCRP_ERROR_INTERRUPTED.
  *
  * I1  the library's handle is closed once, when no call has it
  * I2  a post is freed when none of its messages is in flight, and no take of a queue reads it */
@@ -80,6 +81,9 @@ int door_closed_descriptor(struct door *door);
 
 /* Gives the door back, closing it if nobody has. No other call has it. NULL is fine. */
 void door_free(struct door *door);
+
+/* The same of what a call has put there, if it has. */
+void door_free_made(struct door **made);
 
 /* ---- posts */
 

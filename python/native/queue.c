@@ -157,12 +157,10 @@ static int remove_door(struct door_queue *queue, struct door *door)
 /* A take that has begun before tells what it has. */
 int door_queue_remove(struct door_queue *queue, struct door *door)
 {
-    if (!enter(queue))
-        return ZCRP_ERROR_CLOSED;
-    int code = remove_door(queue, door);
+    int code = enter(queue) ? leave(queue, remove_door(queue, door)) : ZCRP_ERROR_CLOSED;
     door_lock_posts();
     door_unlock_posts();
-    return leave(queue, code);
+    return code;
 }
 
 /* ---- taking */
@@ -190,7 +188,11 @@ static int take_now(struct door_queue *queue, struct door_completion completions
     int told = 0;
 
     (void)pthread_rwlock_rdlock(&posts);
-    *taken = zcrp_queue_take(queue->queue, c, room < ROOM ? room : ROOM, 0);
+    /* Of a queue that is closing nobody tells: who leaves it then has only this lock to wait for.
+     */
+    *taken = atomic_load(&queue->is_closing)
+                 ? ZCRP_ERROR_CLOSED
+                 : zcrp_queue_take(queue->queue, c, room < ROOM ? room : ROOM, 0);
     for (int i = 0; i < *taken; i++)
         told += tell(&completions[told], &c[i]);
     (void)pthread_rwlock_unlock(&posts);

@@ -540,6 +540,26 @@ def test_signals_end_each_wait(pair):
     listener.close()
 
 
+def test_signal_as_a_caller_is_accepted(monkeypatch):
+    """It strikes once the library has the connection, and nobody else has: the peer is told that it is closed."""
+    class Struck:
+        def door_accept(self, *arguments):
+            assert _zcrp.lib.door_accept(*arguments) == _door.OK
+            raise KeyboardInterrupt
+
+        def __getattr__(self, name):
+            return getattr(_zcrp.lib, name)
+
+    with zcrp.listen(HOST) as listener, zcrp.connect(HOST, listener.port) as there:
+        with monkeypatch.context() as patch:
+            patch.setattr(_door, "lib", Struck())
+            with pytest.raises(KeyboardInterrupt):
+                listener.accept(LONG)
+        gc.collect()
+        with pytest.raises(zcrp.EndOfStreamError):
+            there.receive(LONG)
+
+
 def test_signal_takes_back(pair):
     one, _ = pair
     room = bytearray(4)

@@ -62,6 +62,8 @@ def test_batch(queue, pair):
     completion = take(queue)
     assert completion.message is batch and completion.error is None
     assert batch.wait() == [0, 1, 2]
+    other.post_receive_batch([])  # which has ended
+    assert not any(queue._asked.values())
 
 
 def test_order_and_most(queue, pair):
@@ -284,6 +286,24 @@ def test_signal_as_a_close_leaves_its_queue(queue, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         one.close()
     assert one._handle.end_close(int(LONG * 1e9)) != _door.TIMEOUT and len(queue) == 0
+    other.close()
+
+
+def test_a_close_leaves_its_queue_first(queue, monkeypatch):
+    """A take in another thread may be about to read a first message, which the close frees."""
+    one, other = meet()
+    queue.add(one)
+    calls = []
+
+    class Noted:
+        def __getattr__(self, name):
+            calls.append(name)
+            return getattr(_zcrp.lib, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_door, "lib", Noted())
+        one.close()
+    assert calls.index("door_queue_remove") < calls.index("door_close")
     other.close()
 
 

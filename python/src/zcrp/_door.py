@@ -108,11 +108,19 @@ def let_go(exports: Sequence[Export]) -> None:
         release(export)
 
 
+def new_room() -> Any:
+    """Where a call puts the door that it makes. The door goes with the room, also if a signal's exception strikes before
+    there is a handle."""
+    return ffi.gc(ffi.new("struct door **"), lib.door_free_made)
+
+
 class Handle:
     """A door, and the messages in flight by half and id. Used by any thread."""
 
-    def __init__(self, door: Any) -> None:
-        self.door = ffi.gc(door, lib.door_free)
+    def __init__(self, room: Any) -> None:
+        #: It owns the door.
+        self.room = room
+        self.door = room[0]
         self.held: tuple[collections.OrderedDict[int, tuple[Any, Any]], ...] = (
             collections.OrderedDict(), collections.OrderedDict())
         #: Numbers of what was submitted and may be reaped. Some may be released already.
@@ -169,6 +177,9 @@ class Handle:
                                [size for _, size in parts])
         if code != OK:
             self.refuse(half, number, exports, code)
+        told = self.told
+        if told is not None and not exports:
+            told.pop(number, None)  # it has ended, and no queue tells of what has no messages
         self.hold_again(half, number, post, exports)
         self.posted[half].append(number)
         return number, post
@@ -315,6 +326,8 @@ class Handle:
         is_first = not self.was_closed
         queue = self.in_queue()
         if queue is not None:
+            # A take in another thread may be about to read a first message, which the close frees.
+            lib.door_queue_remove(queue._native, self.door)
             queue.forget(self)
         self.was_closed = True
         lib.door_close(self.door)
@@ -411,9 +424,9 @@ class Handle:
 
 
 def _open_at(call: Callable[..., int], host: Host, port: Port, options: Any, listens: bool) -> Handle:
-    door = ffi.new("struct door **")
-    check(call(door, host_chars(host, listens), port_chars(port), options))
-    return Handle(door[0])
+    room = new_room()
+    check(call(room, host_chars(host, listens), port_chars(port), options))
+    return Handle(room)
 
 
 def connect(host: Host, port: Port, options: Any) -> Handle:
@@ -426,10 +439,10 @@ def listen(host: Host, port: Port, options: Any) -> Handle:
 
 def accept(listener: Handle, limit: int) -> Optional[Handle]:
     """The next caller, or None if none came in time."""
-    door = ffi.new("struct door **")
-    code = in_slices(lambda slice_ns: int(lib.door_accept(listener.door, door, slice_ns)), limit)
+    room = new_room()
+    code = in_slices(lambda slice_ns: int(lib.door_accept(listener.door, room, slice_ns)), limit)
     check_listener(code)
-    return None if code == TIMEOUT else Handle(door[0]) if check(code) == OK else None
+    return None if code == TIMEOUT else Handle(room) if check(code) == OK else None
 
 
 @atexit.register

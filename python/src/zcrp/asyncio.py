@@ -401,6 +401,7 @@ class Connection:
     async def close(self) -> bool:
         """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
 
+        It gives up after ``Options.linger`` seconds (5) without a new acknowledgement, and returns False.
         Messages that are still in flight then fail with :class:`zcrp.ClosedError`. If you cancel the close, it cancels
         them, and closes the connection nevertheless.
         """

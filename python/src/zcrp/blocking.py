@@ -375,6 +375,7 @@ class Connection:
     def close(self) -> bool:
         """Waits until all that was sent is acknowledged, and closes. True if the peer has confirmed.
 
+        It gives up after ``Options.linger`` seconds (5) without a new acknowledgement, and returns False.
         Messages that are still in flight then fail with :class:`ClosedError`. Ctrl-C cancels them. A second close does
         nothing.
         """
@@ -465,7 +466,7 @@ def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
     With a time limit it tries until that has passed (:class:`CallTimeoutError`), or for as long as
     ``options.connect_timeout`` says. With neither it tries for 5 seconds, and its exception says why it found no peer.
     Where no process listens, it tries for one second (:class:`RefusedError`). It tries only the first of the host's
-    addresses to which this machine has a route.
+    addresses to which this machine has a route. Neither the limit nor Ctrl-C ends the lookup of the host's name.
     """
     limit = _door.limit_ns(timeout)
     handle = _door.connect(host, port, native_to_connect(options, timeout))

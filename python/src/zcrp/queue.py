@@ -70,7 +70,8 @@ class Queue:
     A connection or listener stays yours when you add it, and you use it as without a queue. The queue reports messages
     and batches that you post (``post_send``, ``post_receive``, ...) after you have added their connection. It holds
     them until it has reported them, and holds connections and listeners until you remove or close them. Nothing but
-    your program holds the queue itself. It does not report calls that wait, such as ``send``.
+    your program holds the queue itself. It does not report calls that wait, such as ``send``, nor a batch of no
+    messages, which has ended when you have posted it.
     """
 
     def __init__(self) -> None:
