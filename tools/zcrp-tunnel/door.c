@@ -44,13 +44,14 @@ struct client {
 
 static struct client *clients, **last_client = &clients; /* in the order in which they came */
 
-void door_answer_socks(int fd, uint8_t code)
+bool door_answer_socks(int fd, uint8_t code)
 {
     const uint8_t answer[] = {VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0};
+    bool is_sent = send(fd, answer, sizeof(answer), MSG_NOSIGNAL) > 0; /* a new socket has room */
 
-    (void)!send(fd, answer, sizeof(answer), MSG_NOSIGNAL); /* a new socket has room */
     if (code != 0)
         (void)close(fd);
+    return is_sent;
 }
 
 /* How many bytes a greeting or a request has, as far as the first `have` bytes tell. */
@@ -93,11 +94,11 @@ static void hear_request(struct client *client, const uint8_t *bytes, size_t siz
     for (const char *c = host; *c != '\0'; c++)
         is_name = is_name && *c > ' ' && *c <= '~';
     if (bytes[1] != CONNECT)
-        door_answer_socks(fd, NOT_SUPPORTED);
+        (void)door_answer_socks(fd, NOT_SUPPORTED);
     else if (!is_address && bytes[3] != NAME)
-        door_answer_socks(fd, NO_SUCH_ADDRESS);
+        (void)door_answer_socks(fd, NO_SUCH_ADDRESS);
     else if (!is_name)
-        door_answer_socks(fd, REFUSAL_HOST);
+        (void)door_answer_socks(fd, REFUSAL_HOST);
     else
         client->door->on_client(client->door, fd, host, port);
 }

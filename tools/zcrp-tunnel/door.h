@@ -31,8 +31,9 @@ void door_close(struct door *door);
  * is no descriptor for a client. */
 void doors_tend(struct door *const doors[FORWARDS_MOST], bool may_come);
 
-/* Tells a SOCKS client how its request ended: 0; or an enum refusal, and closes it. */
-void door_answer_socks(int fd, uint8_t code);
+/* Tells a SOCKS client how its request ended: 0; or an enum refusal, and closes it. False: the
+ * client is gone, and this has taken the error that a read would have told of. */
+bool door_answer_socks(int fd, uint8_t code);
 
 /* To be called now and then: closes SOCKS clients that say nothing for 10 s. One whose request
  * waits for its door to accept clients is kept. */

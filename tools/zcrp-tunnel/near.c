@@ -140,7 +140,7 @@ static void on_client(struct door *door, int fd, const char *host, uint16_t port
         stream = connect_far(ROLE_FORWARD);
     if (stream == NULL) {
         if (door->is_socks)
-            door_answer_socks(fd, REFUSAL_FAILED);
+            (void)door_answer_socks(fd, REFUSAL_FAILED);
         else
             socket_reset(fd);
         return;
@@ -398,8 +398,8 @@ static void on_control(struct stream *stream, const struct control *control)
         on_call(stream, control);
     } else if (stream->role == ROLE_FORWARD && control->kind == CONTROL_FINE &&
                stream->phase == STREAM_RUNNING) {
-        if (is_socks)
-            door_answer_socks(stream->in.fd, 0);
+        if (is_socks && !door_answer_socks(stream->in.fd, 0))
+            stream_drop(stream);
     } else if (stream->role == ROLE_FORWARD && control->kind == CONTROL_REFUSED &&
                stream->phase == STREAM_ASKED) {
         uint8_t code = control->number > 0 && control->number <= UINT8_MAX
@@ -408,7 +408,7 @@ static void on_control(struct stream *stream, const struct control *control)
 
         (void)complain("%s: refused: %s", stream->name, control->text);
         if (is_socks && stream->in.fd >= 0)
-            door_answer_socks(stream_take_back(stream), code);
+            (void)door_answer_socks(stream_take_back(stream), code);
         stream_drop(stream);
     } else {
         stream_accuse(stream);

@@ -40,13 +40,21 @@ static bool read_port(uint16_t *port, const char *text, unsigned least)
     return true;
 }
 
+bool spec_is_name(const char *host)
+{
+    for (; *host != '\0'; host++)
+        if (*host <= ' ' || *host > '~')
+            return false;
+    return true;
+}
+
 int spec_forward(struct forward *forward, const char *text)
 {
     char parts[PARTS][HOST_ROOM];
     int count = cut(text, parts), first = count == PARTS;
 
-    if (count < PARTS - 1 || parts[first + 1][0] == '\0' ||
-        !read_port(&forward->bind.port, parts[first], 0) ||
+    if (count < PARTS - 1 || parts[first + 1][0] == '\0' || !spec_is_name(parts[0]) ||
+        !spec_is_name(parts[first + 1]) || !read_port(&forward->bind.port, parts[first], 0) ||
         !read_port(&forward->target.port, parts[first + 2], 1))
         return -1;
     (void)strcpy(forward->bind.host, first == 1 ? parts[0] : "");

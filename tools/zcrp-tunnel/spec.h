@@ -36,6 +36,9 @@ int spec_rule(struct address *rule, const char *text);
 /* The same of a peer to connect to, which has a host, and a port that is not 0. */
 int spec_peer(struct address *peer, const char *text, uint16_t usual);
 
+/* May a control message carry this host? To another one the peer would close the connection. */
+bool spec_is_name(const char *host);
+
 /* Does a rule allow this target? Names are compared as they are written, letters of both cases. */
 bool spec_allows(const struct rules *rules, const char *host, uint16_t port);
 

@@ -127,7 +127,7 @@ static void on_found(void *context, int fd, enum refusal reason, const char *why
 int stdio_run(const struct options *options, const char *word)
 {
     target_word = word;
-    if (spec_peer(&target, word, 0) != 0) {
+    if (spec_peer(&target, word, 0) != 0 || !spec_is_name(target.host)) {
         (void)complain("the target: '%s' is not HOST:PORT", word);
         return STATUS_USAGE;
     }

@@ -229,6 +229,13 @@ void stream_accuse(struct stream *stream)
     die(stream, 0);
 }
 
+/* There was no memory for a buffer, and nothing is under way whose end would try again. */
+static bool lacks_buffers(const struct stream *stream)
+{
+    return stream->posted.count < CREDIT_LEAST ||
+           (stream->is_readable && stream->sending.count == 0);
+}
+
 void stream_tick(int64_t now_ns)
 {
     struct stream *stream;
@@ -239,6 +246,8 @@ void stream_tick(int64_t now_ns)
         if ((stream->phase == STREAM_REFUSED && age_ns > refused_ns) ||
             (stream->is_broken && stream->phase != STREAM_DEAD && age_ns > broken_ns))
             stream_drop(stream);
+        if (stream->phase != STREAM_DEAD && lacks_buffers(stream))
+            loop_soon(&stream->turn);
         if (stream->is_closed && !stream->turn.is_due) {
             *place = stream->after;
             free(stream);
@@ -340,7 +349,7 @@ static void on_broken(struct stream *stream)
         stream_drop(stream);
         return;
     }
-    stream->is_broken = stream->is_readable = stream->has_hung_up = true;
+    stream->is_broken = stream->is_readable = stream->stops_short = true;
     stream->since_ns = clock_now_ns();
     loop_soon(&stream->turn);
 }
@@ -500,7 +509,7 @@ static bool has_room(struct stream *stream)
 
     if (stream->sending.count >= credit_most)
         return false;
-    if (stream->sending.count >= CREDIT_LEAST && !stream->has_hung_up &&
+    if (stream->sending.count >= CREDIT_LEAST && !stream->stops_short &&
         ioctl(stream->in.fd, FIONREAD, &there) == 0 && there >= 0 && there < LARGE)
         return false;
     if (stream->sending_bytes < stream->sending_most)
@@ -556,7 +565,7 @@ static bool read_in(struct stream *stream)
     stream->sending_bytes += (uint64_t)count;
     stream->bytes_out += (uint64_t)count;
     counts.bytes_out += (uint64_t)count;
-    if (count < (ssize_t)room && !stream->has_hung_up && stream->is_socket)
+    if (count < (ssize_t)room && !stream->stops_short && stream->is_socket)
         stream->is_readable = false; /* epoll tells of what comes later */
     return stream->is_readable;
 }
@@ -582,6 +591,7 @@ static void run(struct turn *turn)
     if (stream->phase == STREAM_DEAD)
         return;
     let_go_sent(stream);
+    post(stream);
     hear_all(stream);
     if (stream->phase != STREAM_DEAD)
         read_all(stream);
@@ -598,9 +608,9 @@ static void on_tcp(struct watch *watch, uint32_t events)
 
     if (watch == &stream->out)
         events = EPOLLOUT;
-    stream->is_readable |= (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) != 0;
+    stream->is_readable |= (events & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP)) != 0;
     stream->is_writable |= (events & EPOLLOUT) != 0;
-    stream->has_hung_up |= (events & (EPOLLRDHUP | EPOLLHUP)) != 0;
+    stream->stops_short |= (events & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP)) != 0;
     if ((events & EPOLLERR) != 0)
         on_broken(stream);
     else
@@ -667,13 +677,13 @@ struct stream *stream_connect(const struct address *to, const struct zcrp_option
 /* Begins to poll the descriptors, which do not block. */
 static void attach(struct stream *stream, int in, int out)
 {
-    const uint32_t both = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+    const uint32_t both = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
     stream->in.fd = in;
     stream->out.fd = in != out ? out : -1;
     stream->is_socket = in == out;
     stream->is_readable = stream->is_writable = true;
-    stream->has_hung_up = stream->is_broken = false;
+    stream->stops_short = stream->is_broken = false;
     stream->sent_end = stream->sent_done = stream->has_peer_end = stream->has_peer_done = false;
     stream->bytes_out = 0;
     counts.open++;

@@ -62,7 +62,8 @@ struct stream {
     int ended; /* the connection's code, once it has ended */
 
     struct watch in, out; /* the TCP socket; or, if it is none, two other descriptors */
-    bool is_socket, is_readable, is_writable, has_hung_up;
+    bool is_socket, is_readable, is_writable;
+    bool stops_short; /* a read may return less than there is: before urgent data, or the end */
     bool is_broken; /* it had an error: what can still be read goes to the peer, and then a reset */
     bool sent_end, sent_done, has_peer_end, has_peer_done;
     unsigned peer_posted; /* buffers that the peer has posted for this connection, as it says */

@@ -5,6 +5,7 @@ started here. Programs that people use are in tunnel_programs_test.py.
 
     tunnel_test.py [NAME...]     all, or these; the programs are in $ZCRP_BUILD
 """
+import contextlib
 import hashlib
 import os
 import random
@@ -242,6 +243,28 @@ def reset_behind_data(place):
         place.check("a client's command, and its reset", heard == [command])
 
 
+def urgent_data(place):
+    """A read stops in front of it. It is data as any other, and what is behind it arrives, too. An end that is stopped
+    meanwhile sees all of it at once."""
+    heard = []
+
+    def greet(client):
+        client.sendall(b"hello")
+        client.settimeout(PATIENCE)
+        with contextlib.suppress(TimeoutError):
+            while len(b"".join(heard)) < 8 and (got := client.recv(100)):
+                heard.append(got)
+    with Target(greet) as target, Far(place, target) as far, Near(far, target) as near, connect(near.port) as client:
+        client.recv(5, socket.MSG_WAITALL)
+        near.process.send_signal(signal.SIGSTOP)
+        client.sendall(b"abc")
+        client.send(b"x", socket.MSG_OOB)
+        client.sendall(b"defg")
+        near.process.send_signal(signal.SIGCONT)
+        target.wait()
+        place.check("urgent data, and what is behind it", b"".join(heard) == b"abcxdefg")
+
+
 def reset_while_nobody_reads(place):
     """A stream whose ends read nothing more is reset all the same, once one of them has closed."""
     heard = []
@@ -358,6 +381,7 @@ def command_line(place):
             ("'host:0' is not HOST[:PORT]", ["--keys", key, "host:0", "-L", "1:a:1"]),
             ("'host:0' is not HOST[:PORT]", ["--keys", key, "--stdio", "host:0", "a:1"]),
             ("'a:0' is not HOST:PORT", ["--keys", key, "--stdio", "host", "a:0"]),
+            ("'a b:1' is not HOST:PORT", ["--keys", key, "--stdio", "host", "a b:1"]),
             ("has no users: 'me@host'", ["--keys", key, "me@host", "-L", "1:a:1"])):
         status, text = run(*arguments)
         place.check(f"{arguments}", status == 2 and said in text)
@@ -872,6 +896,6 @@ def few_descriptors(place):
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, all_addresses, by_address, frugal, speaks_first, many, slow_reader, slow_target, reset,
-        reset_behind_data, reset_while_nobody_reads, refused, strangers, other_program, command_line, paused, killed_far, killed_near, hung_up, reverse,
+        reset_behind_data, urgent_data, reset_while_nobody_reads, refused, strangers, other_program, command_line, paused, killed_far, killed_near, hung_up, reverse,
         restarted_near, socks, socks_burst, by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio, stdio_counts,
         stdio_shared, stdio_socket, stdio_unread, few_descriptors])

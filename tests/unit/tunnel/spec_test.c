@@ -29,6 +29,9 @@ static const struct {
     {"80:[::1]x:22", NULL, NULL, 0, 0},
     {"[", NULL, NULL, 0, 0},
     {"::::", NULL, NULL, 0, 0},
+    {"80:b\303\274cher:80", NULL, NULL, 0, 0},
+    {"\303\266:80:host:80", NULL, NULL, 0, 0},
+    {"80:a b:80", NULL, NULL, 0, 0},
 };
 
 TEST(spec_forward__table, .rows = ROWS(forwards))
