@@ -42,12 +42,17 @@ struct run {
 /* From now on these signals are read. */
 static int open_signals(void)
 {
-    static const int awaited[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
+    static const int awaited[] = {SIGCHLD, SIGINT, SIGTERM};
+    struct sigaction hangup;
     sigset_t set;
 
+    (void)signal(SIGCHLD, SIG_DFL); /* if it is ignored, nothing tells that a command is over */
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof awaited / sizeof *awaited; i++)
         sigaddset(&set, awaited[i]);
+    /* nohup(1) has it ignored; one that is blocked would come all the same. */
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);
     int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return fd >= 0 ? fd : complain("cannot wait for signals: %s", strerror(errno));

@@ -111,7 +111,7 @@ fi
 start() {
     rm -f "$place/a" "$place/b"
     busy='readlink /proc/self/ns/net >'$place'/$0; setsid sleep 7'$$' & sleep 7'$$
-    "$link" --wait 0 --json "$place/json" -- sh -c "$busy" a -- sh -c "$busy" b \
+    env $hears "$link" --wait 0 --json "$place/json" -- sh -c "$busy" a -- sh -c "$busy" b \
         >"$place/printed" 2>"$place/said" &
     started=$!
     eventually test -s "$place/a" -a -s "$place/b"
@@ -124,6 +124,10 @@ gone() {
     check "status $got of $ending" test "$got" -eq "$1"
     check "nothing remains after $ending" eventually nothing_remains
 }
+
+# What started this test may ignore SIGHUP.
+hears=
+! env --default-signal=HUP true 2>/dev/null || hears=--default-signal=HUP
 
 start
 check "while it runs, something is there" is_marked
@@ -161,5 +165,19 @@ for child in $(cat "/proc/$started/task/$started/children"); do
 done
 gone 137
 check "the status of A is told" grep '"status_a": 137' "$place/json"
+
+# ---- what the program that starts it ignores
+
+nohup "$link" --quiet --wait 0 -- sh -c 'echo >"$0"; sleep 1' "$place/begun" -- sleep 100 >/dev/null 2>&1 &
+started=$!
+eventually test -s "$place/begun"
+ending="a hangup under nohup"
+kill -s HUP "$started"
+gone 0
+if env --ignore-signal=CHLD true 2>/dev/null; then
+    timeout 60 env --ignore-signal=CHLD "$link" --quiet --wait 0 -- sh -c 'exit 3' -- sleep 100
+    got=$?
+    check "status $got where SIGCHLD is ignored" test "$got" -eq 3
+fi
 
 conclude
