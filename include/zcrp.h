@@ -439,7 +439,8 @@ struct zcrp_atm_faults {
 /* The circuit of an AAL5 channel (docs/aal5.md). Both ends have to say the same. Where two raw
  * sockets have one address, each hears itself, and needs a circuit for each direction. ZCRP_AAL5 in
  * the environment overrules mtu and faults by name: ZCRP_AAL5=mtu=1500,loss=10000,seed=7. With any
- * other name in it no channel of AAL5 can be opened (ZCRP_ERROR_ARGUMENT). */
+ * other name in it, a value out of its range, or a seed above 2^32 - 1, no channel of AAL5 can be
+ * opened (ZCRP_ERROR_ARGUMENT). */
 struct zcrp_aal5 {
     uint32_t vpi;         /* 0 .. 255 */
     uint32_t vci;         /* of units, 32 .. 4127, with a vpi of 255 to 4111; default 32 */
@@ -470,9 +471,9 @@ struct zcrp_options {
     uint32_t messages;     /* messages under way at once, 1 .. 2^20; default 1024. More may be
                               submitted: they wait for their turn. */
     uint64_t window_bytes; /* most that is sent unacknowledged, 1 .. 2^64 - 1, but never more than
-                              2^16 units; 250 Mb/s over a satellite needs 20 MB. The sender takes an
-                              eighth of this as memory, at most, and touches only what it uses;
-                              default 32 MiB */
+                              2^16 units; 250 Mb/s over a satellite needs 20 MB. The sender reserves
+                              6 MiB of memory for the default, and 12 MiB at most (more with more
+                              messages), and touches only what it uses; default 32 MiB */
     int64_t silence_ns;    /* if nothing comes from a known peer for this long, messages fail with
                               ZCRP_ERROR_SILENT; after 5 s already, if the peer's host says again
                               and again that its port is closed, and no question is answered. (A
@@ -1018,8 +1019,9 @@ ZCRP_PUBLIC struct zcrp_msg *zcrp_connection_first(const struct zcrp_connection 
  * also _REFUSED, _NOT_ADMITTED or _UNREACHABLE. (A listener's connection ends with _SILENT if its
  * caller is gone before it was up.) An idle peer's death is noticed after options.silence_ns;
  * within 5 to 10 s (ZCRP_ERROR_SILENT), at a listener with keys 15 s, if its host says that its
- * port is closed; within 100 ms (ZCRP_ERROR_DIED) if its process is on this host and messages go
- * from memory to memory. */
+ * port is closed; within 100 ms (ZCRP_ERROR_DIED) if its process is on this host, messages go from
+ * memory to memory, and this process may read the peer's memory (with mapped_bytes alone it may
+ * not), from Linux 5.3 on. */
 ZCRP_PUBLIC int zcrp_connection_status(struct zcrp_connection *connection);
 
 /* Waits until the peer is found, or the search has failed, at most `timeout_ns` (negative: as long

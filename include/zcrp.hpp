@@ -12,8 +12,9 @@
  *
  * Owners. A listener, a connection, a sender, a receiver, a queue and a message own what they are
  * named after: they move, and do not copy. A message that is still in flight when it goes out of
- * scope is cancelled first, so its memory is the caller's again. Its destructor may take 100 ms
- * then.
+ * scope is cancelled first, so its memory is the caller's again. Its destructor waits then: for a
+ * system call that is under way, and if a stopped process on this host is copying to the message,
+ * until that process goes on or ends.
  *
  * Errors. A call that fails throws zcrp::error, with the code and the text of zcrp_explain. Where
  * the peer has closed in order, connection::receive and entity::expect throw zcrp::end_of_stream; a
