@@ -96,6 +96,18 @@ chmod 500 tree/empty
 
 check "a tree there" copies tree localhost:"$place/there"
 check "... is the same" is_same tree there/tree
+mkdir -p bits/d kept/bits/d
+chmod 777 bits/d
+chmod 3777 kept/bits/d
+check "to a directory of many users" copies bits localhost:"$place/kept"
+check "... which stays one" test "$(stat -c %a kept/bits/d)" -eq 3777
+for i in $(seq 100); do
+    mkdir "bits/$i"
+    echo "$i" >"bits/$i/f$i"
+done
+check "files of more directories than descriptors" sh -c \
+    "ulimit -Sn 64; '$program' --far-program '$program' bits/*/f* localhost:$place/kept"
+check "... are there" test "$(cat kept/f1 kept/f50 kept/f100 | tr '\n' ' ')" = "1 50 100 "
 check "a hole stays a hole" test "$(stat -c %b there/tree/hole)" -eq 0
 check "and a file with holes" test "$(stat -c %b there/tree/sparse)" -lt 1000
 check "no part files are left" test -z "$(find there -name '.*zcrp-*')"

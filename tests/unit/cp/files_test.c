@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -455,6 +456,30 @@ TEST(partial__is_found_again)
     ck_assert_int_eq(status.st_size, 100000);
     ck_assert_int_eq((int)(status.st_mode & 07777), 0751);
     ck_assert_int_eq(status.st_mtim.tv_sec, 1000000000);
+}
+
+/* A part file that cannot be opened for want of a descriptor stays. */
+TEST(partial__without_a_descriptor)
+{
+    struct partial partial;
+    struct rlimit before;
+
+    ck_assert_int_eq(partial_open(&partial, top, "new"), 0);
+    ck_assert_int_eq(partial_allocate(&partial, 100000, false), 0);
+    partial_close(&partial);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    int next = dup(top);
+    ck_assert_int_eq(close(next), 0);
+    const struct rlimit one = {(rlim_t)next + 1, before.rlim_max}; /* for the folder */
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &one), 0);
+    int code = partial_open(&partial, top, "new"), error = errno;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ck_assert_int_eq(code, -1);
+    ck_assert_int_eq(error, EMFILE);
+    ck_assert_int_eq(partial_open(&partial, top, "new"), 0);
+    ck_assert(partial.was_there);
+    partial_discard(&partial);
+    partial_close(&partial);
 }
 
 TEST(partial__of_another_copy)

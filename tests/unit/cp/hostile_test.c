@@ -19,7 +19,7 @@
 
 LOAD(asleep)
 
-enum { RECORDS = 5, OUTCOMES_KEPT = 8, PORT_ROOM = 8 };
+enum { RECORDS = 24, OUTCOMES_KEPT = 8, PORT_ROOM = 8 };
 
 static const char secret[] = "secret";
 
@@ -620,6 +620,36 @@ TEST(target__blocks_that_are_too_long)
     say(entry_of(ENTRY_FILE, "large", 1 << 20, ""));
     say_end();
     ck_assert_int_eq(run_target(), LINE_FAILED);
+}
+
+static void check_zeros(const char *name)
+{
+    static uint8_t bytes[PACK_ROOM + 1];
+    FILE *file = fopen(path_of(name), "r");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fread(bytes, 1, sizeof(bytes), file), PACK_ROOM);
+    ck_assert_mem_eq(bytes, zeros, PACK_ROOM);
+    (void)fclose(file);
+}
+
+/* No answer may land where a block was. */
+TEST(target__blocks_of_the_size_of_answers)
+{
+    enum { FILES = 20 };
+    static char names[FILES][8];
+    char name[32];
+
+    for (int i = 0; i < FILES; i++) {
+        (void)snprintf(names[i], sizeof(names[i]), "f%02d", i);
+        say(entry_of(ENTRY_FILE, names[i], PACK_ROOM, ""));
+    }
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FINE);
+    for (int i = 0; i < FILES; i++) {
+        (void)snprintf(name, sizeof(name), "inside/%s", names[i]);
+        check_zeros(name);
+    }
 }
 
 /* It may still write where a block belongs: that is unmapped only when it cannot any more. */

@@ -128,6 +128,13 @@ static int open_part(const struct partial *partial, bool *is_made)
                     : fd;
 }
 
+/* Does an error of open leave unsaid what has the name? It may be a part file, of another copy too.
+ */
+static bool says_nothing(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EINTR || error == EIO;
+}
+
 /* 0; -1 with errno; or 1: something else was there, try again. Another user's file is not waited
  * for: its owner may hold the lock for ever. */
 static int open_or_make(struct partial *partial)
@@ -137,6 +144,8 @@ static int open_or_make(struct partial *partial)
 
     partial->fd = open_part(partial, &is_made);
     if (partial->fd < 0 && is_made && errno != EEXIST)
+        return -1;
+    if (partial->fd < 0 && says_nothing(errno))
         return -1;
     bool was_ours = partial->fd >= 0 && is_ours(partial);
     int code = was_ours ? hold(partial, is_made) : 0;

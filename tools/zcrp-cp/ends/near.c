@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/complain.h"
+#include "common/environment.h"
 #include "common/signals.h"
 #include "zcrp-cp/files/place.h"
 #include "zcrp-cp/user/location.h"
@@ -273,6 +274,7 @@ int near_run(const struct options *options, int count, char **words)
         };
         progress_start(&near.progress);
         signals_catch_ends(on_signal, (int)SA_RESETHAND); /* the second one ends the process */
+        (void)environment_descriptors(); /* one for each directory of the command line */
         bool is_open = open_here(&near) == 0;
         if (is_open && crew_init(&near.crew, "zcrp-cp crew", CREW_THREADS) != 0)
             status = complain("cannot start threads: %s", strerror(errno)) + 1 + STATUS_BROKEN;

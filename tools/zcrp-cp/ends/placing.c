@@ -84,7 +84,10 @@ int placing_finish_directories(struct copy_target *target, bool is_fine)
         }
         int fd = beneath_open(target->wishes->directory, wanted->entry.path.bytes,
                               O_RDONLY | O_DIRECTORY, 0);
-        if (fd >= 0 && fchmod(fd, partial_mode(&wanted->entry)) == 0 &&
+        struct stat status;
+        /* The directory's own set-group-ID and sticky bit stay. */
+        if (fd >= 0 && fstat(fd, &status) == 0 &&
+            fchmod(fd, (status.st_mode & 07000) | partial_mode(&wanted->entry)) == 0 &&
             partial_set_time(fd, &wanted->entry) == 0)
             free(wanted);
         else

@@ -412,8 +412,8 @@ static bool next_extent(int fd, uint64_t at, uint64_t size, struct record *exten
 {
     off_t start = lseek(fd, (off_t)at, SEEK_DATA);
 
-    if (start < 0 && errno == EINVAL)
-        start = (off_t)at; /* it cannot tell: all of it is data */
+    if (start < 0 && errno != ENXIO)
+        start = (off_t)at; /* it cannot tell: all is data, and reading says what is wrong */
     if (start < 0 || (uint64_t)start >= size)
         return false;
     off_t end = lseek(fd, start, SEEK_HOLE);

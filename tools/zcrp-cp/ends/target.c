@@ -115,7 +115,8 @@ static void clear(struct awaiting *awaiting, struct awaited *awaited)
         crew_wait(awaiting->crew, &awaited->touch.job);
     if (awaited->hash.memory != NULL)
         crew_wait(awaiting->crew, &awaited->hash.job);
-    if (awaited->message != NULL && awaited->message->message_size == PACK_ROOM &&
+    /* A block's message is over the mapped file, whatever its size: nothing else may land there. */
+    if (awaited->message != NULL && awaited->kind != RECORD_SEND &&
         awaiting->spare_count < AWAITED_SPARE)
         awaiting->spare[awaiting->spare_count++] = awaited->message;
     else
