@@ -243,5 +243,7 @@ int main(int argc, char **argv)
     if (count < 0)
         return arguments_status(-1);
     status = run(count, argv + next);
+    if (status == 0 && (fflush(stdout) != 0 || ferror(stdout)))
+        status = complain("cannot write: %s", strerror(errno));
     return status == 0 ? EXIT_SUCCESS : status == WRONG_LINE ? 2 : EXIT_FAILURE;
 }

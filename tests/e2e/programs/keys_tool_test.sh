@@ -48,6 +48,11 @@ complains 1 "$place/psk can be read by users other than its owner: chmod 600 it"
 complains 1 "/dev/null is no regular file" show /dev/null
 check "a key that comes by a pipe" sh -c "'$program' generate raw '$place/piped' && cat '$place/piped' | '$program' show /dev/stdin"
 
+chmod 600 "$place/psk"
+"$program" show "$place/psk" >/dev/full 2>"$place/said"
+check "a full disk" test $? -eq 1
+check "... is told: $(cat "$place/said")" grep -q 'cannot write: No space left' "$place/said"
+
 complains 2 "a command is missing; --help lists them"
 complains 2 "usage: zcrp-keys show FILE" show
 complains 2 "usage: zcrp-keys generate psk IDENTITY FILE, or generate raw FILE" generate psk x
