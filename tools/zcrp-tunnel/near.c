@@ -399,7 +399,7 @@ static void on_control(struct stream *stream, const struct control *control)
     } else if (stream->role == ROLE_FORWARD && control->kind == CONTROL_FINE &&
                stream->phase == STREAM_RUNNING) {
         if (is_socks && !door_answer_socks(stream->in.fd, 0))
-            stream_drop(stream);
+            stream_break(stream);
     } else if (stream->role == ROLE_FORWARD && control->kind == CONTROL_REFUSED &&
                stream->phase == STREAM_ASKED) {
         uint8_t code = control->number > 0 && control->number <= UINT8_MAX

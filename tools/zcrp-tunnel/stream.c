@@ -233,7 +233,7 @@ void stream_accuse(struct stream *stream)
 static bool lacks_buffers(const struct stream *stream)
 {
     return stream->posted.count < CREDIT_LEAST ||
-           (stream->is_readable && stream->sending.count == 0);
+           (stream->is_readable && !stream->sent_end && stream->sending.count == 0);
 }
 
 void stream_tick(int64_t now_ns)
@@ -343,7 +343,7 @@ static void hear_control(struct stream *stream, const struct buffer *buffer)
 
 /* Its peer has reset it, and may have sent something before, which is still to be read, or not yet
  * acknowledged. */
-static void on_broken(struct stream *stream)
+void stream_break(struct stream *stream)
 {
     if (!stream->is_socket) {
         stream_drop(stream);
@@ -432,7 +432,7 @@ static bool write_out(struct stream *stream, struct buffer *buffer)
         if (count < 0 && errno == EINTR)
             continue;
         if (count < 0 && errno != EAGAIN) {
-            on_broken(stream);
+            stream_break(stream);
             return false;
         }
         stream->is_writable = count > 0;
@@ -612,7 +612,7 @@ static void on_tcp(struct watch *watch, uint32_t events)
     stream->is_writable |= (events & EPOLLOUT) != 0;
     stream->stops_short |= (events & (EPOLLPRI | EPOLLRDHUP | EPOLLHUP)) != 0;
     if ((events & EPOLLERR) != 0)
-        on_broken(stream);
+        stream_break(stream);
     else
         loop_soon(&stream->turn);
 }

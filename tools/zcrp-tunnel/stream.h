@@ -133,6 +133,10 @@ bool stream_is_worn(const struct stream *stream);
 /* Takes the TCP socket back, which is the caller's again. */
 int stream_take_back(struct stream *stream);
 
+/* Its TCP socket had an error, which somebody else has taken: what can still be read goes to the
+ * peer, and then a reset. */
+void stream_break(struct stream *stream);
+
 /* Resets the TCP stream and closes the connection. The same because the peer broke the rules, which
  * it complains of. */
 void stream_drop(struct stream *stream);

@@ -584,6 +584,24 @@ def socks_burst(place):
         place.check(f"{served} of 200 are served: {set(near.lines)}", served == 200)
 
 
+def socks_reset(place):
+    """A SOCKS client that sends before it has its answer, and resets: what it sent arrives before."""
+    piece, heard = random_bytes(1000), []
+    with Target(lambda client: heard.append(fetch_to_reset(client))) as target, Far(place, target) as far, \
+            Near(far, None, "--socks", "0") as near:
+        place.check("connections are ready", place.soon(lambda: far.counts()["connections"] > 1))
+        client = connect(near.port)
+        far.process.send_signal(signal.SIGSTOP)
+        client.sendall(b"\5\1\0" + bytes([5, 1, 0, 1, 127, 0, 0, 1]) + target.port.to_bytes(2, "big"))
+        for sent in range(1, 5):  # so many small messages may be under way
+            client.sendall(piece)
+            place.check(f"{sent} pieces go", place.soon(lambda size=1000 * sent: near.counts()["bytes_out"] == size))
+        client.sendall(piece)
+        Target.reset(client)
+        far.process.send_signal(signal.SIGCONT)
+        place.check("its end is a reset, behind all of it", place.soon(lambda: heard == [5 * piece]))
+
+
 # ---- by a remote shell, and on standard input
 
 def shell(place, *lines):
@@ -896,6 +914,7 @@ def few_descriptors(place):
 if __name__ == "__main__":
     main(program("zcrp-tunnel"), Place, [
         streams, all_addresses, by_address, frugal, speaks_first, many, slow_reader, slow_target, reset,
-        reset_behind_data, urgent_data, reset_while_nobody_reads, refused, strangers, other_program, command_line, paused, killed_far, killed_near, hung_up, reverse,
-        restarted_near, socks, socks_burst, by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio, stdio_counts,
-        stdio_shared, stdio_socket, stdio_unread, few_descriptors])
+        reset_behind_data, urgent_data, reset_while_nobody_reads, refused, strangers, other_program, command_line,
+        paused, killed_far, killed_near, hung_up, reverse,
+        restarted_near, socks, socks_burst, socks_reset, by_shell, shell_stays, shell_is_cut_off, shell_hangs, stdio,
+        stdio_counts, stdio_shared, stdio_socket, stdio_unread, few_descriptors])
