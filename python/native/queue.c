@@ -188,8 +188,7 @@ static int take_now(struct door_queue *queue, struct door_completion completions
     int told = 0;
 
     (void)pthread_rwlock_rdlock(&posts);
-    /* Of a queue that is closing nobody tells: who leaves it then has only this lock to wait for.
-     */
+    /* Who leaves a queue that is closing waits for this lock alone, so nobody tells any more. */
     *taken = atomic_load(&queue->is_closing)
                  ? ZCRP_ERROR_CLOSED
                  : zcrp_queue_take(queue->queue, c, room < ROOM ? room : ROOM, 0);

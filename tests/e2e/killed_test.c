@@ -280,10 +280,10 @@ static const struct zcrp_options brief = {.flags = ZCRP_NO_MEMORY,
                                             .keepalive_ns = 50 * ENDS_MILLISECOND,
                                             .linger_ns = 1};
 
-/* Connects, and waits for a message; with a waiter, or the library's threads alone. */
-static _Noreturn void be_stopped(const char *host, int port_from, bool waits)
+/* Connects to the port that the pipe tells; dies with its parent. */
+static int call_parent(struct zcrp_connection **c, const char *host, int port_from,
+                       const struct zcrp_options *options)
 {
-    struct zcrp_connection *c;
     char port[16];
     int number;
 
@@ -291,7 +291,15 @@ static _Noreturn void be_stopped(const char *host, int port_from, bool waits)
     if (read(port_from, &number, sizeof(number)) != (ssize_t)sizeof(number))
         _exit(1);
     (void)snprintf(port, sizeof(port), "%d", number);
-    int code = zcrp_connect(&c, host, port, &brief, -1);
+    return zcrp_connect(c, host, port, options, -1);
+}
+
+/* Connects, and waits for a message; with a waiter, or the library's threads alone. */
+static _Noreturn void be_stopped(const char *host, int port_from, bool waits)
+{
+    struct zcrp_connection *c;
+
+    int code = call_parent(&c, host, port_from, &brief);
     struct zcrp_msg *m = zcrp_alloc_msg(BYTES);
     if (code == ZCRP_OK)
         code = zcrp_submit(zcrp_connection_receiver(c), m, BYTES);
@@ -383,15 +391,9 @@ TEST(stopped__goes_on, .needs = is_udp)
 static _Noreturn void be_silent(const char *host, int port_from)
 {
     struct zcrp_connection *c;
-    char port[16];
-    int number;
-
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (read(port_from, &number, sizeof(number)) != (ssize_t)sizeof(number))
-        _exit(1);
-    (void)snprintf(port, sizeof(port), "%d", number);
     struct zcrp_msg *m = zcrp_alloc_msg(BYTES);
-    if (zcrp_connect(&c, host, port, &over_udp, -1) != ZCRP_OK ||
+
+    if (call_parent(&c, host, port_from, &over_udp) != ZCRP_OK ||
         zcrp_submit(zcrp_connection_sender(c), m, BYTES) != ZCRP_OK)
         _exit(1);
     for (;;)

@@ -90,9 +90,7 @@ static void hear_request(struct client *client, const uint8_t *bytes, size_t siz
     else if (is_address)
         (void)inet_ntop(bytes[3] == IPV4 ? AF_INET : AF_INET6, bytes + HEAD - 1, host,
                         sizeof(host));
-    bool is_name = host[0] != '\0' && port != 0;
-    for (const char *c = host; *c != '\0'; c++)
-        is_name = is_name && *c > ' ' && *c <= '~';
+    bool is_name = host[0] != '\0' && port != 0 && spec_is_name(host);
     if (bytes[1] != CONNECT)
         (void)door_answer_socks(fd, NOT_SUPPORTED);
     else if (!is_address && bytes[3] != NAME)

@@ -109,8 +109,8 @@ def let_go(exports: Sequence[Export]) -> None:
 
 
 def new_room() -> Any:
-    """Where a call puts the door that it makes. The door goes with the room, also if a signal's exception strikes before
-    there is a handle."""
+    """Where a call puts the door that it makes. The door goes with the room, also if a signal's exception strikes
+    before there is a handle."""
     return ffi.gc(ffi.new("struct door **"), lib.door_free_made)
 
 

@@ -96,6 +96,14 @@ chmod 500 tree/empty
 
 check "a tree there" copies tree localhost:"$place/there"
 check "... is the same" is_same tree there/tree
+check "a hole stays a hole" test "$(stat -c %b there/tree/hole)" -eq 0
+check "and a file with holes" test "$(stat -c %b there/tree/sparse)" -lt 1000
+check "no part files are left" test -z "$(find there -name '.*zcrp-*')"
+check "as by scp -r -p" copies -r -p tree localhost:"$place/there"
+check "a tree here" copies localhost:"$place/there/tree" here
+check "... is the same" is_same tree here/tree
+
+# A directory that is there keeps its sticky bit and its set-group-ID.
 mkdir -p bits/d kept/bits/d
 chmod 777 bits/d
 chmod 3777 kept/bits/d
@@ -108,12 +116,6 @@ done
 check "files of more directories than descriptors" sh -c \
     "ulimit -Sn 64; '$program' --far-program '$program' bits/*/f* localhost:$place/kept"
 check "... are there" test "$(cat kept/f1 kept/f50 kept/f100 | tr '\n' ' ')" = "1 50 100 "
-check "a hole stays a hole" test "$(stat -c %b there/tree/hole)" -eq 0
-check "and a file with holes" test "$(stat -c %b there/tree/sparse)" -lt 1000
-check "no part files are left" test -z "$(find there -name '.*zcrp-*')"
-check "as by scp -r -p" copies -r -p tree localhost:"$place/there"
-check "a tree here" copies localhost:"$place/there/tree" here
-check "... is the same" is_same tree here/tree
 
 prints "again: all of it is there" copies --stats tree localhost:"$place/there"
 check "... so nothing crosses" test "$(counted moved)" -eq 0

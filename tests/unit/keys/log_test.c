@@ -104,21 +104,26 @@ TEST(log_write__leaves_out_what_is_too_long)
     folder_remove();
 }
 
-/* The disk is full in the middle of the second line. */
-TEST(log_write__nothing_behind_half_a_line)
+/* Writes a line while no file may be larger than that. */
+static void write_line_below(struct log *log, size_t bytes)
 {
     struct rlimit before, limit;
 
-    folder_make();
-    struct log *log = open_log("log");
-    write_line(log);
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
-    limit = before;
-    limit.rlim_cur = strlen(line) + 5;
-    signal(SIGXFSZ, SIG_IGN);
+    limit = (struct rlimit){bytes, before.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     write_line(log);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+/* The disk is full in the middle of the second line. */
+TEST(log_write__nothing_behind_half_a_line)
+{
+    folder_make();
+    struct log *log = open_log("log");
+    write_line(log);
+    signal(SIGXFSZ, SIG_IGN);
+    write_line_below(log, strlen(line) + 5);
     signal(SIGXFSZ, SIG_DFL);
     write_line(log);
     log_close(log);
@@ -129,17 +134,10 @@ TEST(log_write__nothing_behind_half_a_line)
 /* The file is as large as files may be: a write would end the process. */
 TEST(log_write__nothing_at_the_limit)
 {
-    struct rlimit before, limit;
-
     folder_make();
     struct log *log = open_log("log");
     write_line(log);
-    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
-    limit = before;
-    limit.rlim_cur = strlen(line);
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    write_line(log);
-    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    write_line_below(log, strlen(line));
     log_close(log);
     ck_assert_str_eq(text_of("log"), line);
     folder_remove();

@@ -128,8 +128,7 @@ static int open_part(const struct partial *partial, bool *is_made)
                     : fd;
 }
 
-/* Does an error of open leave unsaid what has the name? It may be a part file, of another copy too.
- */
+/* Does an error of open leave unsaid what has the name? It may be another copy's part file. */
 static bool says_nothing(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == EINTR || error == EIO;
