@@ -63,11 +63,12 @@ bool prediction_walk(struct prediction *walk, struct messages_in *messages, stru
         walk->offset = 0;
         walk->length = UINT32_MAX;
     }
-    for (; walk->message < messages->next; next_message(walk)) {
+    for (; walk->message < messages->next && walk->passes < PREDICTION_PASSES; next_message(walk)) {
         struct message_in *message = messages_in_find(messages, walk->message);
         if (message != NULL && message->state == MESSAGE_IN_POSTED &&
             walk_in(walk, messages, message, stretch))
             return true;
+        walk->passes++;
     }
     return false;
 }

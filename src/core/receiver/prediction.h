@@ -7,6 +7,8 @@
 #include "core/wire/datagram.h"
 #include "messages_in.h"
 
+enum { PREDICTION_PASSES = 64 }; /* messages that a walk goes past: nothing is expected in them */
+
 struct prediction {
     uint64_t message; /* the next unit's, */
     uint64_t offset;  /* its first byte, */
@@ -15,6 +17,7 @@ struct prediction {
     uint32_t recent;  /* the larger of the newest unit and the one it foretells; 0: none yet */
     bool is_asked;    /* the newest unit asks for an answer: maybe it is waited for */
     uint64_t usual;   /* length of a message that ended before its buffer did; 0: they fill it */
+    uint32_t passes;  /* of a walk so far */
 };
 
 /* Bytes of one message, all of them still missing, where units of one size are expected in a row.
@@ -37,7 +40,9 @@ void prediction_learn(struct prediction *p, const struct unit_trailer *t, uint64
 void prediction_learn_length(struct prediction *p, uint64_t length, uint64_t size);
 
 /* Writes the next stretch to be expected; false if no message is posted for what would come. `walk`
- * starts as a copy of the prediction. It goes past what has no place, but not past the stretch. */
+ * starts as a copy of the prediction. It goes past what has no place, but not past the stretch, and
+ * ends once it has gone past PREDICTION_PASSES messages: the peer chooses where it starts, and
+ * which messages are over. */
 bool prediction_walk(struct prediction *walk, struct messages_in *messages,
                      struct stretch *stretch);
 

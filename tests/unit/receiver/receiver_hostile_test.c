@@ -1,5 +1,6 @@
 /* The receiver when its tables are full: what finds no room is as if it had never come. */
 #include "../../support/suite.h"
+#include "core/receiver/prediction.h"
 #include "receiver_rig.h"
 
 enum {
@@ -134,6 +135,26 @@ TEST(post__of_the_same_memory)
     ck_assert_mem_eq(rig.buffer[0], zeros, RIG_BUFFER);
     ck_assert_mem_eq(rig.buffer[1] + SIZE, zeros, RIG_BUFFER - SIZE);
     ck_assert_mem_eq(rig.buffer[2], zeros, RIG_BUFFER);
+}
+
+/* The peer has completed all messages but the first and the last. What is looked at for each unit
+ * has a limit, which is not the table's. */
+TEST(unit__of_messages_far_apart)
+{
+    uint32_t last = RIG_MESSAGES - 1;
+
+    for (uint32_t n = 1; n < last; n++) {
+        receiver_rig_land_unit(receiver_rig_last(n - 1, n, 0, RIG_DATA));
+        receiver_rig_expect_message(n, RIG_DATA);
+    }
+    receiver_rig_land_unit(receiver_rig_unit(last, 0, 0));
+    receiver_rig_plan();
+    struct interval planned = receiver_planned(rig.r);
+    ck_assert_uint_eq(planned.first, 0);
+    ck_assert_uint_le(planned.last, PREDICTION_PASSES);
+    receiver_rig_landed();
+    receiver_rig_land_unit(receiver_rig_last(last + 1, last, 0, RIG_DATA));
+    receiver_rig_expect_message(last, RIG_DATA);
 }
 
 /* More holes between numbers than there is room for: the lowest go, and are counted. */
