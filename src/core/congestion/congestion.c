@@ -22,6 +22,7 @@ void congestion_init(struct congestion *c, enum congestion_kind kind, uint64_t u
         .least = WINDOW_LEAST_UNITS * unit,
         .unit = unit,
         .recovery = INT64_MIN,
+        .undo = {.since = INT64_MIN},
     };
     hystart_init(&c->hystart);
     cubic_init(&c->cubic);
@@ -117,8 +118,10 @@ void congestion_on_acknowledged(struct congestion *c, const struct congestion_ac
 /* What is sent from `now` on shows whether that was enough. */
 static void reduce(struct congestion *c, instant now)
 {
-    c->undo =
-        (struct congestion_undo){.window = c->window, .threshold = c->threshold, .cubic = c->cubic};
+    c->undo = (struct congestion_undo){.since = instant_later(c->recovery, c->undo.since),
+                                       .window = c->window,
+                                       .threshold = c->threshold,
+                                       .cubic = c->cubic};
     uint64_t window =
         c->kind == CONGESTION_RENO ? c->window / 2 : cubic_reduce(&c->cubic, c->window);
     c->threshold = greater(window, c->least);
@@ -138,7 +141,7 @@ void congestion_on_lost(struct congestion *c, const struct congestion_loss *loss
         reduce(c, loss->now);
         set_window(c, c->threshold);
     }
-    c->undo.lost++;
+    c->undo.lost += loss->sent >= c->undo.since;
 }
 
 void congestion_on_marked(struct congestion *c, instant now, instant sent)
@@ -158,14 +161,14 @@ static void undo(struct congestion *c)
     c->threshold = greater(c->threshold, c->undo.threshold);
     c->cubic = c->undo.cubic;
     c->recovery = INT64_MIN;
-    c->undo = (struct congestion_undo){.lost = 0};
+    c->undo = (struct congestion_undo){.since = c->undo.since};
 }
 
 void congestion_on_spurious(struct congestion *c, instant sent)
 {
     if (c->kind == CONGESTION_BBR)
         bbr_on_spurious(&c->bbr);
-    if (!is_by_loss(c) || sent >= c->recovery || c->undo.lost == 0)
+    if (!is_by_loss(c) || sent >= c->recovery || sent < c->undo.since || c->undo.lost == 0)
         return;
     if (++c->undo.spurious == c->undo.lost)
         undo(c);

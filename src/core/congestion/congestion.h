@@ -49,9 +49,10 @@ struct congestion_loss {
 
 /* What a reduction changed, so that it can be undone. */
 struct congestion_undo {
+    instant since; /* what was sent before that is an earlier reduction's */
     uint64_t window, threshold;
     struct cubic cubic;
-    uint32_t lost;     /* units given up that were sent before it */
+    uint32_t lost;     /* units given up that were sent from then on, and before it */
     uint32_t spurious; /* of those, that had arrived */
     bool is_collapsed; /* down to `least` since, because of persistent congestion */
 };

@@ -367,6 +367,21 @@ TEST(congestion_on_spurious__of_another_time)
     ck_assert_uint_eq(c.window, 10 * UNIT);
 }
 
+/* Nor does it take back what was really lost. */
+TEST(congestion_on_spurious__of_an_earlier_time)
+{
+    lose(10, 1);
+    lose(20, 11);
+    uint64_t window = c.window;
+    congestion_on_spurious(&c, 1);
+    ck_assert_uint_eq(c.window, window);
+    congestion_on_spurious(&c, 11);
+    ck_assert_uint_eq(c.window, 5 * UNIT);
+    lose(30, 21);
+    congestion_on_spurious(&c, 1);
+    ck_assert_uint_eq(c.window, window);
+}
+
 /* The round trip grows, and goes on so: a queue builds, and slow start ends without a loss. */
 TEST(congestion__hystart_ends_slow_start)
 {
