@@ -19,6 +19,12 @@ struct backlog {
     uint64_t blanks; /* behind the last message */
 };
 
+/* Are messages left, and not only blanks? */
+static inline bool backlog_has_messages(const struct backlog *b)
+{
+    return b->messages.first != NULL;
+}
+
 /* Is nothing left that has to enter the machine? */
 static inline bool backlog_is_empty(const struct backlog *b)
 {

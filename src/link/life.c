@@ -276,9 +276,12 @@ void entity_abandon(struct zcrp_entity *e)
     free(e);
 }
 
+/* Blanks behind the last message that is not over tell the peer nothing that its close does not. */
 static bool is_backlog_through(struct zcrp_entity *e)
 {
-    return entity_is_failing(e) || backlog_is_empty(&e->backlog);
+    bool is_void = !backlog_has_messages(&e->backlog) && machine_has_only_void(&e->machine);
+
+    return entity_is_failing(e) || backlog_is_empty(&e->backlog) || is_void;
 }
 
 static bool is_closed(struct zcrp_entity *e)
@@ -314,9 +317,11 @@ static void tell_ended(struct zcrp_entity *e)
 /* Closes the machine; true if the peer has confirmed in time, or need not, or there is none. */
 static bool close_machine(struct zcrp_entity *e, instant since)
 {
-    if (entity_is_sender(e))
-        (void)wait_until(e, is_backlog_through, since);
+    bool is_through = !entity_is_sender(e) || wait_until(e, is_backlog_through, since);
+
     machine_close(&e->machine, clock_now());
+    if (!is_through)
+        return false;
     if (!entity_is_sender(e)) {
         entity_move(e, ENTITY_FAILING);
         tx_drain(e, SENDING_BURSTS);
@@ -354,7 +359,7 @@ int entity_linger(struct zcrp_entity *e, instant since)
     entity_move(e, ENTITY_DRAINING);
     bool is_confirmed = close_machine(e, since);
     if (!is_confirmed)
-        machine_give_up(&e->machine);
+        machine_give_up(&e->machine, backlog_has_messages(&e->backlog));
     say_last_words(e);
     fail_rest(e);
     e->close_code = is_confirmed ? ZCRP_OK : ZCRP_ERROR_TIMEOUT;
@@ -367,7 +372,7 @@ void entity_cut(struct zcrp_entity *e)
     entity_enter(e);
     entity_move(e, ENTITY_FAILING);
     machine_close(&e->machine, clock_now());
-    machine_give_up(&e->machine);
+    machine_give_up(&e->machine, backlog_has_messages(&e->backlog));
     say_last_words(e);
     machine_fail(&e->machine, clock_now(), OUTCOME_CLOSED);
     entity_leave(e);

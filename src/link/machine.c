@@ -400,10 +400,15 @@ bool machine_is_confirmed(const struct machine *m)
     return m->sender ? sender_is_confirmed(m->sender) : receiver_is_confirmed(m->receiver);
 }
 
-void machine_give_up(struct machine *m)
+bool machine_has_only_void(const struct machine *m)
+{
+    return !sender_has_live(m->sender);
+}
+
+void machine_give_up(struct machine *m, bool is_cut)
 {
     if (m->sender)
-        sender_give_up(m->sender);
+        sender_give_up(m->sender, is_cut);
 }
 
 void machine_fail(struct machine *m, instant now, enum outcome outcome)

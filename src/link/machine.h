@@ -112,8 +112,12 @@ void machine_agree_close(struct machine *m);
 /* Of a sender's: see sender_has_told_close. */
 bool machine_has_told_close(const struct machine *m);
 
-/* Closing takes too long: a sender tells its peer once that the rest will not come. */
-void machine_give_up(struct machine *m);
+/* Of a sender's: was all that it has been given cancelled, or refused, or has ended? */
+bool machine_has_only_void(const struct machine *m);
+
+/* Closing takes too long: a sender tells its peer once that the rest will not come; also if
+ * that never entered the machine (`is_cut`). */
+void machine_give_up(struct machine *m, bool is_cut);
 
 void machine_fail(struct machine *m, instant now, enum outcome outcome);
 

@@ -204,6 +204,26 @@ TEST(close__tells_the_peer, .rows = 2)
     loopback_close(&e.sockets);
 }
 
+/* Nor does a close wait for what was cancelled, in the table or behind it. */
+TEST(close__with_a_cancelled_backlog)
+{
+    enum { SENT = 10 };
+    const struct zcrp_options few = {.messages = 4, .linger_ns = INT64_MAX};
+    struct ends e = ends_open(LOOPBACK_UDP4, false, &few);
+    struct zcrp_msg *out[SENT];
+
+    ends_move(&e, 10, 0);
+    for (unsigned i = 0; i < SENT; i++) {
+        out[i] = ends_filled(64, i);
+        ck_assert_int_eq(zcrp_submit(e.sender, out[i], 64), 0);
+    }
+    for (unsigned i = 0; i < SENT; i++)
+        ck_assert_int_eq(zcrp_cancel(out[i]), ZCRP_OK);
+    ends_close(&e);
+    for (unsigned i = 0; i < SENT; i++)
+        zcrp_free_msg(out[i]);
+}
+
 /* What waits for a place in the table was meant for the same peer: it fails with the rest. */
 TEST(close__fails_the_backlog)
 {

@@ -122,13 +122,13 @@ static void take_all(void)
 }
 
 /* So many units are in transit, and it is time for their acknowledgement. */
-static void fill(uint32_t units)
+static void fill_for(uint32_t units, uint32_t transit)
 {
     struct sender_config config = sender_rig_config();
     uint32_t messages = units / OF_A_MESSAGE;
 
     sender_rig_fini();
-    config.transit_units = 2 * units;
+    config.transit_units = transit;
     config.window_bytes = 2 * (uint64_t)units * RIG_UNIT;
     sender_rig_init(&config);
     for (uint32_t i = 0; i < messages; i++)
@@ -137,6 +137,11 @@ static void fill(uint32_t units)
     take_all();
     ck_assert_uint_eq(sent.count, units);
     rig.now += 10 * MILLISECOND;
+}
+
+static void fill(uint32_t units)
+{
+    fill_for(units, 2 * units);
 }
 
 /* All of these units have arrived, and none of the numbers between them that were left out. */
@@ -215,6 +220,31 @@ TEST(ack__costs_the_same_whatever_was_given_up, .rows = 2)
 {
     uint64_t of_little = steps_to_arrive_late(LITTLE, _i == 1);
     expect_no_more(steps_to_arrive_late(MUCH, _i == 1), of_little);
+}
+
+/* All but the newest unit are lost, so often. Then an old transmission of one that is through
+ * arrives. */
+static uint64_t steps_after_losses(uint32_t times)
+{
+    fill_for(OF_A_MESSAGE, 1 << 14);
+    uint32_t first[OF_A_MESSAGE];
+    memcpy(first, sent.seq, sizeof first);
+    for (uint32_t i = 0; i < times; i++) {
+        uint32_t newest = sent.count - 1;
+        acknowledge(newest, newest + 1);
+        rig.now += 10 * MILLISECOND;
+        sender_expire(rig.s, rig.now);
+        take_all();
+        ck_assert_uint_ge(sent.count, OF_A_MESSAGE - 4 * (i + 1));
+    }
+    sent.seq[0] = first[OF_A_MESSAGE - 2];
+    return steps_to_acknowledge(0);
+}
+
+TEST(ack__costs_the_same_however_often_units_were_sent)
+{
+    uint64_t of_few = steps_after_losses(8);
+    expect_no_more(steps_after_losses(24), of_few);
 }
 
 /* The last word of a peer says that a message has arrived. */

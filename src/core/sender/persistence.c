@@ -28,8 +28,11 @@ void persistence_on_sent(struct persistence *p, uint64_t seq, instant now, durat
     p->mark[i].at = now;
     p->mark[i].step = step;
     p->mark[i].unsent = p->unsent.last == seq ? p->unsent.first : seq;
-    if (p->marks - p->oldest > PERSISTENCE_MARKS)
-        p->oldest++;
+    if (p->marks - p->oldest <= PERSISTENCE_MARKS)
+        return;
+    p->oldest++;
+    if (p->found.first < p->mark[p->oldest % PERSISTENCE_MARKS].seq)
+        p->found = (struct interval){0, 0}; /* nobody can tell any more how long it was */
 }
 
 void persistence_on_unsent(struct persistence *p, uint64_t first, uint64_t last)

@@ -7,7 +7,8 @@ enum {
     WATCHED_LEAST = 64,      /* transmissions given up that are remembered */
     PERSISTENT_TIMEOUTS = 3, /* RFC 9002, 7.6.1 */
     MARKS_OF_A_TIMEOUT = 4,
-    LOOKS_OF_ONE = 256, /* at units, for each that has arrived late */
+    LOOKS_OF_ONE = 256,  /* at units, for each that has arrived late, */
+    LINKS_OF_ONE = 1024, /* and at their transmissions */
 };
 
 struct recovery_arrays recovery_take_arrays(struct arena *arena, uint32_t units, uint32_t messages)
@@ -287,10 +288,11 @@ bool recovery_acknowledge(struct recovery *r, struct interval *arrived, struct t
     return true;
 }
 
-bool recovery_has_late(const struct recovery *r, bool is_last)
+bool recovery_has_late(struct recovery *r, bool is_last)
 {
     uint64_t looks = (uint64_t)r->in_transit.units + r->to_send.count;
     uint32_t late = r->given_up.arrived;
+    r->looks = is_last ? UINT32_MAX : (uint32_t)lesser((uint64_t)LINKS_OF_ONE * late, UINT32_MAX);
     return late > 0 && (is_last || looks <= (uint64_t)LOOKS_OF_ONE * late);
 }
 
@@ -301,7 +303,7 @@ bool recovery_cancel_in_transit(struct recovery *r, uint64_t *seq, struct transi
          ++*seq) {
         struct unit_part part = part_of(unit);
         if (unit->behind == 0 ||
-            !units_given_up_has_brought(&r->given_up, *seq - unit->behind, &part))
+            !units_given_up_has_brought(&r->given_up, *seq - unit->behind, &part, &r->looks))
             continue;
         struct interval one = {.first = *seq, .last = *seq + 1};
         *seq = one.last;
@@ -317,7 +319,7 @@ uint64_t recovery_cancel_waiting(struct recovery *r)
         struct fragment f = units_to_send_pop(&r->to_send);
         struct unit_part part = {
             .message = f.message, .offset = f.offset, .length = f.length, .is_void = f.is_void};
-        if (!units_given_up_has_brought(&r->given_up, f.predecessor, &part)) {
+        if (!units_given_up_has_brought(&r->given_up, f.predecessor, &part, &r->looks)) {
             units_to_send_repeat(&r->to_send, &f);
             continue;
         }
@@ -367,6 +369,9 @@ bool recovery_end_missing(struct recovery *r, uint64_t first, enum outcome outco
     note_all_missing(r, first);
     for (uint64_t n = messages->base; n < messages->next; n++) {
         struct message_out *m = messages_out_find_for(messages, n, false);
+        struct message_out *refused = messages_out_find_for(messages, n, true);
+        if (refused != NULL)
+            messages_out_end(messages, refused, outcome);
         if (m != NULL && !m->may_be_there)
             messages_out_end(messages, m, outcome);
     }

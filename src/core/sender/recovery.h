@@ -52,6 +52,7 @@ struct recovery {
     uint64_t withdrawn; /* the next number when the receiver last withdrew a buffer */
     uint64_t untimed;   /* numbers below tell no round trip any more once they were given up */
     instant loss_at;    /* when the next unit in transit is late enough to be lost; NEVER: none */
+    uint32_t looks;     /* at units given up, for which there is leave yet (recovery_has_late) */
 };
 
 /* The tables and arrays of a recovery, in the caller's memory. */
@@ -213,9 +214,10 @@ static inline void recovery_forget_gaps(struct recovery *r)
 
 /* Did units arrive late whose repeats can be cancelled? Not before there are enough of them: the
  * caller will look at every unit in transit or to be repeated, and a receiver could buy that with
- * each acknowledgement. Until then their repeats go on like others. `is_last`: nothing more will
- * be acknowledged. */
-bool recovery_has_late(const struct recovery *r, bool is_last);
+ * each acknowledgement. Until then their repeats go on like others, and so do those that have been
+ * sent so often that all their transmissions are too many. `is_last`: nothing more will be
+ * acknowledged. */
+bool recovery_has_late(struct recovery *r, bool is_last);
 
 /* Cancels the first repeat in transit from *seq on whose original has arrived: it counts as arrived
  * in its message; *seq moves behind it. False if there is none. */
@@ -240,7 +242,8 @@ recovery_end_gaps(struct recovery *r, const struct persistence_search *search, u
 /* The receiver closes, and has told of each number from `first` on whether it came. Ends each LIVE
  * message that it surely does not have: one of which a unit was never sent, or under none but these
  * numbers; or that is out as a whole. A message whose units were joined may be there once all of it
- * was sent. Are others left? O(everything). */
+ * was sent. Ends each VOID one: the receiver need not be told any more. Are others left?
+ * O(everything). */
 bool recovery_end_missing(struct recovery *r, uint64_t first, enum outcome outcome);
 
 /* ---- losses ---- */

@@ -156,6 +156,8 @@ bool sender_cancel(struct sender *s, instant now, uint64_t number)
     bool was_waiting = sender_is_waiting(s);
     bool is_refused = refuse(s, number, VOID_CANCELLED, OUTCOME_CANCELLED);
     sender_wait(s, now, was_waiting);
+    if (is_refused && s->phase == SENDER_CLOSING && s->messages.open == 0)
+        sender_timer_on_close(&s->timer, now); /* which nobody was told of yet */
     return is_refused;
 }
 
@@ -199,10 +201,15 @@ bool sender_has_told_close(const struct sender *s)
     return s->is_agreed || s->session.was_paired;
 }
 
-void sender_give_up(struct sender *s)
+bool sender_has_live(const struct sender *s)
+{
+    return s->messages.live > 0;
+}
+
+void sender_give_up(struct sender *s, bool is_cut)
 {
     CHECK(s->phase != SENDER_OPEN);
-    s->session.is_cut = s->session.is_cut || s->messages.live > 0;
+    s->session.is_cut = s->session.is_cut || is_cut || s->messages.open > 0;
     messages_out_end_all(&s->messages, OUTCOME_CLOSED);
     if (s->phase == SENDER_CLOSING && sender_session_is_paired(&s->session))
         sender_session_set_due(&s->session, HELLO_TELLS);
@@ -420,6 +427,12 @@ instant sender_progress_at(const struct sender *s)
 bool sender_wants_ecn(const struct sender *s)
 {
     return s->path.ecn.state != ECN_PATH_FAILED && !s->session.is_early;
+}
+
+bool sender_is_asking(const struct sender *s)
+{
+    bool waits = s->phase == SENDER_OPEN || (s->phase == SENDER_CLOSING && s->messages.open > 0);
+    return waits && s->ended == OUTCOME_OK && !sender_is_admitted(s);
 }
 
 enum peer_link sender_link(const struct sender *s)

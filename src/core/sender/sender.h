@@ -337,9 +337,16 @@ void sender_agree_close(struct sender *s);
 /* Does the peer know of the close, once that is confirmed? Else there was nobody to tell. */
 bool sender_has_told_close(const struct sender *s);
 
+/* Is a message left that was neither refused nor ended? */
+bool sender_has_live(const struct sender *s);
+
 /* A close is under way and takes too long: what is left fails with CLOSED, and with the next burst
- * the peer is told, once. */
-void sender_give_up(struct sender *s);
+ * the peer is told, once: also that it was cut off, if messages are left that it waits for, or
+ * `is_cut`: others that never came here. */
+void sender_give_up(struct sender *s, bool is_cut);
+
+/* Does it ask for a receiver: also while it closes, if messages are left? */
+bool sender_is_asking(const struct sender *s);
 
 /* How a sender that stays is linked to its peer; and with what outcome that ended. */
 enum peer_link sender_link(const struct sender *s);

@@ -190,10 +190,12 @@ static bool is_invented(const struct sender *s, const struct block_ack *ack, uin
  * urgent to a sender that has buffers left, or has sent before and may be about to send more: units
  * will answer it, or its repetition is answered. A hello before them would take the place that the
  * receiver has for the first unit. */
-static void answer_request(struct sender *s, instant now)
+static bool answer_request(struct sender *s, instant now)
 {
-    if (sender_timer_allows_answer(&s->timer, now))
-        sender_session_set_due(&s->session, HELLO_ANSWERS);
+    if (!sender_timer_allows_answer(&s->timer, now))
+        return false;
+    sender_session_set_due(&s->session, HELLO_ANSWERS);
+    return true;
 }
 
 /* Messages that were announced too early are asked for once there is nothing else to send. */
@@ -202,8 +204,7 @@ static void ask_again(struct sender *s, instant now)
     struct fragment head;
     if (!s->has_ignored || sender_head(s, &head))
         return;
-    s->has_ignored = false;
-    answer_request(s, now);
+    s->has_ignored = !answer_request(s, now);
 }
 
 /* The lowest number of which it says whether that came. */

@@ -66,10 +66,13 @@ static uint64_t cut_units(const struct sender *s, uint32_t segment)
  * and a probe's go in spite of it. */
 static uint64_t window_room(const struct sender *s, uint64_t window, uint64_t bytes)
 {
-    uint64_t in_transit = s->recovery.in_transit.bytes;
-    if (in_transit + bytes <= window)
-        return (window - in_transit) / bytes;
-    return in_transit == 0 || s->flow.credit > 0 ? 1 : 0;
+    const struct units_in_transit *t = &s->recovery.in_transit;
+    uint64_t room = t->bytes + bytes <= window ? (window - t->bytes) / bytes : 0;
+    if (s->session.is_early)
+        room = lesser(room, EARLY_UNITS - lesser(EARLY_UNITS, t->units));
+    if (room > 0)
+        return room;
+    return t->units == 0 || s->flow.credit > 0 ? 1 : 0;
 }
 
 /* Datagrams of a test of the kernel's offload: behind it there is to be room for another burst. */
@@ -459,7 +462,8 @@ static void take_hello(struct sender *s, instant now, struct burst *burst)
         sender_timer_on_hello(&s->timer, now, s);
     if (kind == HELLO_ASKS || kind == HELLO_TELLS)
         sender_timer_on_asked(&s->timer, now, s);
-    if (kind == HELLO_CONFIRMS && sender_has_finished(s))
+    bool is_alone = !sender_session_is_paired(&s->session) && !s->session.has_shown_cookie;
+    if (kind == HELLO_CONFIRMS && is_alone && sender_has_finished(s))
         s->phase = SENDER_CONFIRMED; /* the last word to a peer that has closed too */
 }
 

@@ -177,13 +177,14 @@ bool sender_is_quiet(const struct sender *s, instant now)
 /* ---- what ---- */
 
 /* Nobody is there to be told of the close: no receiver can have bound this sender, or the one that
- * did has been left. A peer that closes the connection, too, may not have heard yet that this end
- * knows: it gets some time, in which the receiver may say so again. */
+ * did has been left, and no other asked. A peer that closes the connection, too, may not have heard
+ * yet that this end knows: it gets some time, in which the receiver may say so again. */
 static bool is_alone(const struct sender *s)
 {
+    bool has_left = s->session.left.session != 0 && !s->session.has_shown_cookie;
     bool may_be_awaited = s->session.has_shown_cookie || s->is_agreed;
     return !sender_session_is_paired(&s->session) &&
-           (s->session.left.session != 0 || !may_be_awaited || s->timer.hellos >= LAST_QUESTIONS);
+           (has_left || !may_be_awaited || s->timer.hellos >= LAST_QUESTIONS);
 }
 
 /* A hello is due: which, or is it time to give the close up? */
@@ -235,9 +236,11 @@ bool sender_timer_put_off(struct sender_timer *t, instant now, const struct send
                  : due == DUE_PARTED ? parting_at(s)
                  : due == DUE_SILENT ? silence_at(s)
                                      : progress_at(s);
-    if (t->put_off != 0 || now - at < STOPPED)
+    bool is_stall = due == DUE_STALLED;
+    if (t->put_off != 0 || (is_stall && t->was_eased) || now - at < STOPPED)
         return false;
     t->put_off = now + HEARS;
+    t->was_eased |= is_stall;
     if (due == DUE_STALLED || due == DUE_PARTED)
         t->progress = now; /* nothing could be acknowledged meanwhile */
     return true;
@@ -309,11 +312,13 @@ void sender_timer_on_progress(struct sender_timer *t, instant now)
 {
     t->probes = 0;
     t->progress = now;
+    t->was_eased = false;
 }
 
 void sender_timer_on_begin(struct sender_timer *t, instant now)
 {
     t->progress = now;
+    t->was_eased = false;
 }
 
 void sender_timer_on_moved(struct sender_timer *t, instant now)

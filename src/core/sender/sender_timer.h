@@ -40,6 +40,7 @@ struct sender_timer {
     uint32_t hellos;  /* hellos in a row without progress */
     instant resumed;  /* until then this side was stopped, the last time; 0: it never was */
     instant put_off;  /* no limit is due before; 0: none was put off (sender_timer_put_off) */
+    bool was_eased;   /* the limit of progress was put off, since the last progress */
 
     struct refusals refusals; /* of hellos, which are the questions */
 };
@@ -76,7 +77,7 @@ void sender_timer_note_stop(struct sender_timer *t, instant now, const struct se
 
 /* A limit is due: connect, silence or progress. If it has passed for long this side was stopped,
  * and what the peer has sent meanwhile waits to be heard. Then the limit is put off, once until
- * something is heard: true. */
+ * something is heard, and that of progress once until there is some: true. */
 bool sender_timer_put_off(struct sender_timer *t, instant now, const struct sender *s,
                           enum sender_due due);
 

@@ -86,9 +86,9 @@ static bool is_within(const struct unit_part *part, const struct unit_part *all)
 }
 
 bool units_given_up_has_brought(const struct units_given_up *g, uint64_t seq,
-                                const struct unit_part *part)
+                                const struct unit_part *part, uint32_t *looks)
 {
-    for (uint32_t links = 0; links < CHAIN_MOST; links++) {
+    for (uint32_t links = 0; *looks > 0 && links < CHAIN_MOST; links++, --*looks) {
         uint32_t i = search(g, seq);
         if (i == g->count || at(g, i)->seq != seq)
             break;

@@ -69,9 +69,9 @@ const struct unit_given_up *units_given_up_arrive(struct units_given_up *g, uint
 const struct unit_given_up *units_given_up_find(const struct units_given_up *g, uint64_t seq);
 
 /* Has the transmission `seq` brought this part, or one of its predecessors? O(log count) for each
- * of them, and only the last few hundred count. */
+ * of them, and only the last few hundred count, and `*looks` of these, which become fewer. */
 bool units_given_up_has_brought(const struct units_given_up *g, uint64_t seq,
-                                const struct unit_part *part);
+                                const struct unit_part *part, uint32_t *looks);
 
 /* Was the transmission `seq`, like all its predecessors, sent under a number from `first` on, for
  * all that is known, and has none of them arrived? UNIT_NEVER_SENT was. Only the last few hundred

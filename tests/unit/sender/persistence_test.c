@@ -156,6 +156,16 @@ TEST(persistence__keeps_the_last_marks)
     ck_assert_int_eq(search.end, 190);
 }
 
+/* What is told of it again, when its marks are gone, takes nothing back. */
+TEST(persistence__is_not_taken_back_later)
+{
+    ck_assert_int_eq(judge(9, 0, 10, 15), PERSISTENCE_FOUND);
+    for (uint64_t seq = 16; seq < 16 + PERSISTENCE_MARKS; seq++)
+        persistence_on_sent(&p, seq, 100 + 10 * (instant)(seq - 10), STEP);
+    ck_assert_int_eq(judge(15, 0, 10, 15), PERSISTENCE_NO_NEWS);
+    persistence_check(&p);
+}
+
 TEST(persistence_check__fires, .rows = 2, .signal = SIGABRT)
 {
     if (_i == 0)

@@ -158,6 +158,7 @@ TEST(cancel_waiting__what_was_not_sent_again_yet)
     lose(0);
     while (recovery_late(&r, &rtt, 0, 7, &arrived) != NULL)
         continue;
+    ck_assert(recovery_has_late(&r, false));
     ck_assert_uint_eq(recovery_cancel_waiting(&r), 2 * DATA);
     ck_assert_uint_eq(r.to_send.count, 2);
 }

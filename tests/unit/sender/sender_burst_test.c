@@ -234,3 +234,23 @@ TEST(request__beyond_the_table_is_asked_for_again, .rows = 3)
         rig.now += 10 * MILLISECOND;
     }
 }
+
+/* Something else was answered just before: then with the next acknowledgement. */
+TEST(request__beyond_the_table_is_asked_for_later)
+{
+    enum { REACH = 32 * 4 };
+    sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    rig.now += SECOND / 10;
+    sender_rig_request(1, 2 * REACH, 10);
+    rig.now += SECOND / 10;
+    sender_rig_expect("0:0+10LA");
+    sender_rig_request(0, 1, 10);
+    (void)sender_rig_hello();
+    sender_rig_ack("0 1");
+    sender_rig_expect_event(OUTCOME_OK, 10);
+    ck_assert(!sender_has_burst(rig.s));
+    rig.now += 2 * MILLISECOND;
+    sender_rig_ack("0 1");
+    (void)sender_rig_hello();
+}

@@ -92,6 +92,17 @@ TEST(sender_admit_early__few_small_units)
     ck_assert_uint_eq(largest, SMALL);
 }
 
+/* However small they are. */
+TEST(sender_admit_early__few_tiny_units)
+{
+    uint32_t largest;
+    for (int i = 0; i < 2 * EARLY_UNITS; i++)
+        sender_rig_submit(8);
+    sender_admit_early(rig.s, rig.now, 2 * EARLY_UNITS, SIZE);
+    ck_assert_uint_eq(take_all(&largest), EARLY_UNITS);
+    ck_assert_uint_eq(largest, 8);
+}
+
 /* Afterwards everything is as ever: larger units, and the link is up. */
 TEST(sender_admit__after_early_units)
 {

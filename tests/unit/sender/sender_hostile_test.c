@@ -66,6 +66,26 @@ TEST(stalled__by_who_acknowledges_nothing)
     expect_end(OUTCOME_STALLED, rig.now, say_little);
 }
 
+/* Each time it speaks after the limit, which it has let pass by saying little before: so it looks
+ * as if this side had been stopped. */
+TEST(stalled__by_who_speaks_late)
+{
+    struct event event;
+    start_two();
+    instant began = rig.now;
+    while (!sender_event(rig.s, &event)) {
+        rig.now += 4900 * MILLISECOND;
+        say_little();
+        rig.now += 5400 * MILLISECOND;
+        say_little();
+        sender_expire(rig.s, rig.now);
+        while (sender_take(rig.s, rig.now, &rig.burst))
+            sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
+        ck_assert_int_le(rig.now - began, 30 * SECOND);
+    }
+    ck_assert_int_eq(event.outcome, OUTCOME_STALLED);
+}
+
 /* Once may have been an accident of that datagram's. The limit counts from the last progress. */
 TEST(stalled__since_the_last_progress)
 {

@@ -95,6 +95,24 @@ TEST(parting__ends_what_was_not_sent)
     sender_rig_expect_event(OUTCOME_PEER_CLOSED, 0);
 }
 
+/* One that was cancelled before it had a buffer is not told of. */
+TEST(parting__sends_nothing_new)
+{
+    send_four(1);
+    ck_assert(sender_cancel(rig.s, rig.now, 1));
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
+    sender_rig_say_ack("3 4", true);
+    for (int i = 0; i < 10; i++) {
+        while (sender_take(rig.s, rig.now, &rig.burst)) {
+            for (uint32_t n = 0; n < rig.burst.datagrams && !rig.burst.is_control; n++)
+                ck_assert_int_eq(sender_rig_trailer(n).flags & FLAG_VOID, 0);
+            sender_sent(rig.s, rig.now, &rig.burst, rig.burst.datagrams);
+        }
+        if (sender_deadline(rig.s) != NEVER)
+            sender_rig_wait();
+    }
+}
+
 /* The peer goes on to close, and acknowledges nothing: it does not have it. */
 TEST(parting__for_a_while_only)
 {

@@ -829,6 +829,33 @@ TEST(close__cancelled_while_it_waits)
     ck_assert(sender_rig_hello().is_closing);
 }
 
+/* The hellos before it had no close to tell. */
+TEST(close__cancelled_after_many_hellos)
+{
+    uint64_t unposted = sender_rig_submit(10);
+    uint32_t hellos = 0;
+    sender_rig_pair(0, 0);
+    sender_close(rig.s, rig.now);
+    while (hellos < 10) {
+        if (!sender_has_burst(rig.s)) {
+            sender_rig_wait();
+            continue;
+        }
+        ck_assert(!sender_rig_hello().is_closing);
+        hellos++;
+    }
+    ck_assert(sender_cancel(rig.s, rig.now, unposted));
+    sender_rig_expect_event(OUTCOME_CANCELLED, 0);
+    for (hellos = 0; !sender_is_closed(rig.s); sender_rig_wait()) {
+        if (!sender_has_burst(rig.s))
+            continue;
+        ck_assert(sender_rig_hello().is_closing);
+        hellos++;
+    }
+    ck_assert_uint_eq(hellos, 8);
+    ck_assert(!sender_is_confirmed(rig.s));
+}
+
 /* What was cancelled is gone without a unit, and then another receiver answers the question. */
 TEST(close__in_another_session)
 {
@@ -854,13 +881,82 @@ TEST(close__given_up)
     sender_close(rig.s, rig.now);
     while (sender_has_burst(rig.s))
         ck_assert(!sender_rig_hello().is_closing);
-    sender_give_up(rig.s);
+    sender_give_up(rig.s, false);
     struct hello hello = sender_rig_hello();
     ck_assert(hello.is_closing);
     ck_assert(hello.is_cut);
     ck_assert(sender_event(rig.s, &event));
     ck_assert_int_eq(event.outcome, OUTCOME_CLOSED);
     sender_rig_expect_nothing();
+}
+
+/* The peer has not heard that a message will not come, for which it has a buffer. */
+TEST(close__given_up_before_a_refusal_is_heard)
+{
+    uint64_t number = sender_rig_submit(10);
+    sender_rig_pair(1, 10);
+    ck_assert(sender_fault(rig.s, number));
+    sender_rig_expect_event(OUTCOME_FAULT, 0);
+    sender_rig_expect("0:3+0LVA");
+    sender_close(rig.s, rig.now);
+    sender_give_up(rig.s, false);
+    struct hello hello = sender_rig_hello();
+    ck_assert(hello.is_closing);
+    ck_assert(hello.is_cut);
+}
+
+/* Messages are left that never came to the sender. */
+TEST(close__given_up_with_a_backlog)
+{
+    sender_rig_pair(0, 0);
+    sender_close(rig.s, rig.now);
+    sender_give_up(rig.s, true);
+    struct hello hello = sender_rig_hello();
+    ck_assert(hello.is_closing);
+    ck_assert(hello.is_cut);
+}
+
+/* The receiver of the session before repeats its close, while that of the present one is to hear
+ * of this side's. */
+TEST(close__beside_an_older_one)
+{
+    struct hello hello = ask_for_another();
+    struct pairing old = rig.pairing;
+    sender_rig_cookie(&hello, 0);
+    hello = sender_rig_hello();
+    answer_question(&hello, 0);
+    struct pairing present = rig.pairing;
+    sender_rig_expect_event(OUTCOME_RESTARTED, 0);
+    sender_close(rig.s, rig.now);
+    while (sender_has_burst(rig.s))
+        sender_rig_hello();
+    rig.pairing = old;
+    sender_rig_say_ack("", true);
+    ck_assert_uint_eq(sender_rig_hello().pairing.session, old.session);
+    ck_assert(!sender_is_closed(rig.s));
+    rig.pairing = present;
+    sender_rig_say_ack("", true);
+    ck_assert(sender_is_confirmed(rig.s));
+}
+
+/* Another receiver, which has followed on one that closed, may have bound the new question. */
+TEST(close__with_a_cookie_shown_to_the_next_one)
+{
+    uint32_t hellos = 0;
+    sender_rig_pair(0, 0);
+    sender_rig_say_ack("", true);
+    ck_assert(sender_rig_hello().is_closing); /* confirms */
+    struct hello hello = sender_rig_hello();
+    sender_rig_cookie(&hello, 0);
+    ck_assert_uint_eq(sender_rig_hello().cookie, 5);
+    sender_close(rig.s, rig.now);
+    for (; !sender_is_closed(rig.s); sender_rig_wait()) {
+        if (!sender_has_burst(rig.s))
+            continue;
+        sender_rig_hello();
+        hellos++;
+    }
+    ck_assert_uint_eq(hellos, 3);
 }
 
 TEST(close__by_the_peer)
