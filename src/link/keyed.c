@@ -267,7 +267,7 @@ static instant anew_at(const struct zcrp_entity *e)
 {
     const struct keyed *k = &e->keyed;
     const struct tls_handshake *h = k->handshake;
-    bool is_asking = sender_link(e->machine.sender) == LINK_ASKING && !tls_handshake_has_failed(h);
+    bool is_asking = sender_is_asking(e->machine.sender) && !tls_handshake_has_failed(h);
     bool has_keys = e->machine.stays && keyring_is_ready(k->keyring);
     instant by_time = has_keys ? NEVER : h->since + HANDSHAKE_LIMIT;
     instant anew = k->anew != NEVER ? k->anew : by_time;

@@ -4,8 +4,9 @@
 /* wrap: session_keys_move session_keys_clear pending_open pending_close pending_end */
 /* wrap: pending_count handshake_take handshake_deadline handshake_expire tls_credit keys_hold */
 /* wrap: zcrp_keys_free sender_admit sender_admit_early sender_is_admitted sender_on_keys */
-/* wrap: sender_gives_up_at sender_link sender_unbind sender_on_handshake_sent receiver_admit */
-/* wrap: receiver_unbind machine_fail machine_end entity_enter entity_leave tx_drain clock_now */
+/* wrap: sender_gives_up_at sender_is_asking sender_link sender_unbind sender_on_handshake_sent */
+/* wrap: receiver_admit receiver_unbind machine_fail machine_end entity_enter entity_leave */
+/* wrap: tx_drain clock_now */
 #include "handshake/pending.h"
 #include "link/entity.h"
 #include "link/tx.h"
@@ -198,6 +199,12 @@ enum peer_link __wrap_sender_link(const struct sender *s)
 {
     (void)s;
     return at.link;
+}
+
+bool __wrap_sender_is_asking(const struct sender *s)
+{
+    (void)s;
+    return at.link == LINK_ASKING;
 }
 
 bool __wrap_sender_unbind(struct sender *s, instant now)

@@ -437,6 +437,42 @@ TEST(keys__listener_is_started_anew, .needs = has_keys, .rows = 3)
     zcrp_free_msg(in);
 }
 
+static void *close_whole(void *connection)
+{
+    return zcrp_connection_close(connection) == ZCRP_OK ? connection : NULL;
+}
+
+/* The same of a caller that closes already: its close waits for what it has submitted. */
+TEST(keys__listener_is_started_anew_beside_a_close, .needs = has_keys)
+{
+    const struct zcrp_options full = {.connections = 1}, patient = {.connect_ns = 60 * ENDS_SECOND,
+                                                                    .linger_ns = 60 * ENDS_SECOND};
+    struct zcrp_msg *in = zcrp_alloc_msg(1000), *out = zcrp_alloc_msg(1000);
+    struct pair p, other;
+    pthread_t closing;
+    void *whole;
+    meet(&p, full);
+    other = p;
+    ck_assert_int_eq(call(&other, patient, shared("alice", key), 0), ZCRP_OK);
+    await_no_room(&other);
+    fill(out->buffer, 1000, 3);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(other.there), out, 1000), ZCRP_OK);
+    ck_assert_int_eq(pthread_create(&closing, NULL, close_whole, other.there), 0);
+    usleep(50000); /* it should close by then; if it does not, nothing is wrong */
+    listen_anew(&p, full);
+    ck_assert_int_eq(zcrp_accept(p.house.listener, &other.here, 20 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(zcrp_connection_receiver(other.here), in, 1000), ZCRP_OK);
+    ck_assert_int_eq(zcrp_wait_for(in, 10 * ENDS_SECOND), ZCRP_OK);
+    ck_assert_mem_eq(in->buffer, out->buffer, 1000);
+    ck_assert_int_eq(pthread_join(closing, &whole), 0);
+    ck_assert_ptr_nonnull(whole);
+    ck_assert_int_eq(zcrp_error(out), ZCRP_OK);
+    (void)zcrp_connection_close(other.here);
+    ck_assert_int_eq(zcrp_listener_close(p.house.listener), ZCRP_OK);
+    zcrp_free_msg(out);
+    zcrp_free_msg(in);
+}
+
 /* The same of a caller that has sent its first message: the old listener may have had it. */
 TEST(keys__listener_is_started_anew_behind_a_first_message, .needs = has_keys)
 {
