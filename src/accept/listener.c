@@ -144,7 +144,8 @@ static void hear(void *context, const struct caller *caller, const uint8_t *data
 }
 
 /* One datagram, and the callers of which it is the cause: those that the socket of one has heard
- * are admitted, too. As listen_receive; `*admitted` counts them. */
+ * are admitted, too, up to a limit: others call again. As listen_receive; `*admitted` counts those
+ * for which room was looked for, whether there was some or not. */
 static int receive(struct zcrp_listener *l, int *admitted)
 {
     struct callers callers;
@@ -152,14 +153,12 @@ static int receive(struct zcrp_listener *l, int *admitted)
     callers.socket = &l->socket;
     callers.count = 0;
     int result = listen_receive(&l->socket, hear, &callers);
-    while (callers.count > 0) {
+    while (callers.count > 0 && *admitted < ADMITTED_AT_ONCE + CALLERS_AT_ONCE) {
         const struct caller caller = callers.one[--callers.count].caller;
         struct accept_info info = {.peer = caller.from, .hello = callers.one[callers.count].hello};
-        if (!peers_reserve(l->peers, &caller.from) ||
-            !make_socket(l, &caller, &info, hear, &callers))
-            continue;
         (*admitted)++;
-        (void)admit(l, &info);
+        if (peers_reserve(l->peers, &caller.from) && make_socket(l, &caller, &info, hear, &callers))
+            (void)admit(l, &info);
     }
     return result;
 }

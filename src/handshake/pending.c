@@ -140,8 +140,10 @@ static struct pending_handshake *find_place(struct pending *p, uint64_t host, in
     return find_oldest(p, host, is_of_host, now);
 }
 
-/* A new caller, which has brought a cookie. */
-static struct pending_handshake *take_place(struct pending *p, uint64_t peer, uint64_t host,
+/* A new caller, which has brought a cookie. Its answers leave from where that came to: what comes
+ * later under its name may be anybody's. */
+static struct pending_handshake *take_place(struct pending *p, const struct caller *caller,
+                                            uint64_t peer, uint64_t host,
                                             const struct handshake_datagram *d)
 {
     instant now = clock_now();
@@ -153,6 +155,7 @@ static struct pending_handshake *take_place(struct pending *p, uint64_t peer, ui
     }
     free_place(h);
     h->state = PENDING_WAITS;
+    h->caller = *caller;
     h->peer = peer;
     h->host = host;
     h->nonce = d->nonce;
@@ -224,15 +227,13 @@ static void hear_handshake(struct pending *p, const struct caller *caller,
 
     mutex_lock(&p->mutex);
     struct pending_handshake *h = find(p, peer, d->nonce);
-    bool is_open = !p->is_stopping;
+    bool is_open = !p->is_stopping, is_refusal = (d->flags & HANDSHAKE_REFUSES) != 0;
     if (h == NULL && !has_cookie)
         p->counts.unproven++;
-    else if (h == NULL && is_open)
-        h = take_place(p, peer, host, d);
-    if (h != NULL) {
+    else if (h == NULL && is_open && !is_refusal)
+        h = take_place(p, caller, peer, host, d);
+    if (h != NULL)
         datagram_queue_add(&h->queue, datagram, size);
-        h->caller = *caller;
-    }
     mutex_unlock(&p->mutex);
     if (h != NULL)
         condition_signal(&p->has_work);

@@ -120,7 +120,7 @@ static bool read_name(char name[ZCRP_KEYS_IDENTITY_MOST + 1], const gnutls_datum
     return true;
 }
 
-/* 0 and the key; a random one for an identity that is not known, so that both fail alike. */
+/* 0 and the key; -1 for an identity that is not known. */
 static int on_identity(gnutls_session_t session, const gnutls_datum_t *identity,
                        gnutls_datum_t *key)
 {

@@ -4,7 +4,10 @@
 
 #include "accept/listen.h"
 #include "accept/peers.h"
+#include "core/wire/control.h"
+#include "platform/system.h"
 #include "platform/waking.h"
+#include "transport/keyed_hash.h"
 #include "transport/shm/shm.h"
 #include "zcrp.h"
 
@@ -23,6 +26,32 @@ static const int64_t second = 1000000000;
 static _Atomic int admit_error, admit_good, admit_bad, admit_failures;
 static _Atomic bool is_held, is_within; /* wake_signal does not return; a thread is there */
 
+/* One host sends good hellos from more and more ports: the socket of each caller hears another one
+ * before it is connected. How many came so, one after the other, and at most. */
+static _Atomic bool floods;
+static _Atomic uint16_t chain, longest;
+
+enum { FLOOD_PORTS = 30000 }; /* below are the flood's */
+
+static int flood(const struct caller *caller, listen_hear hear, void *context)
+{
+    bool is_next = ntohs(caller->from.ip4.sin_port) < FLOOD_PORTS;
+    const struct cookie_jar jar = keyed_hash_jar();
+    struct caller next = *caller;
+    uint8_t datagram[TRAILER_BYTES];
+
+    chain = is_next ? (uint16_t)(chain + 1) : 1;
+    longest = chain > longest ? chain : longest;
+    next.from.ip4.sin_port = htons((uint16_t)(1024 + chain % 1000));
+    struct cookie_owner owner = {
+        .peer = address_number(&next.from), .nonce = 5, .pairing = {.tag = 7}};
+    const struct hello hello = {.pairing = owner.pairing,
+                                .nonce = owner.nonce,
+                                .cookie = cookie_make(&jar, &owner, clock_now())};
+    hear(context, &next, datagram, hello_encode(datagram, sizeof(datagram), &hello));
+    return -EACCES;
+}
+
 int __real_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
                         listen_hear hear, void *context);
 int __wrap_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
@@ -31,6 +60,10 @@ int __wrap_listen_admit(const struct listen_socket *l, const struct caller *call
 int __wrap_listen_admit(const struct listen_socket *l, const struct caller *caller, int *child,
                         listen_hear hear, void *context)
 {
+    if (floods) {
+        *child = -1;
+        return flood(caller, hear, context);
+    }
     if (atomic_fetch_sub(&admit_good, 1) > 0 || atomic_fetch_sub(&admit_bad, 1) <= 0)
         return __real_listen_admit(l, caller, child, hear, context);
     *child = -1;
@@ -182,6 +215,23 @@ TEST(accept__says_what_is_lacking)
         (void)zcrp_connection_close(there);
         (void)zcrp_connection_close(here);
     }
+}
+
+/* A turn ends, however many there are: it has other work. */
+TEST(accept__not_for_ever)
+{
+    struct zcrp_connection *here;
+    chain = longest = 0;
+    floods = true;
+    struct zcrp_connection *there = connect_to_listener();
+    while (longest == 0)
+        usleep(1000);
+    usleep(20000);
+    floods = false;
+    assert_int_equal(zcrp_accept(listener, &here, 5 * second), ZCRP_OK);
+    assert_in_range(longest, 2, 32);
+    (void)zcrp_connection_close(there);
+    (void)zcrp_connection_close(here);
 }
 
 /* The descriptor is readable while accept has something to say, not only while somebody waits. */

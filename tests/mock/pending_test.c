@@ -48,6 +48,7 @@ void __wrap_thread_join(struct thread *t)
 static struct mutex mutex;
 static struct datagram_queue told;     /* (m) */
 static uint64_t told_bytes;            /* (m) */
+static _Atomic bool is_told_elsewhere; /* from another address of this host than most come to */
 static struct datagram_queue early;    /* what came before there was a connection */
 static _Atomic int successes, lacks;   /* of room, before there is some */
 static _Atomic bool is_slow, is_stuck; /* it looks for room as long as that */
@@ -56,9 +57,10 @@ static _Atomic int let_in[OF_HOST], turned_away[OF_HOST]; /* by the port: 1000 a
 static void send_answer(void *context, const struct caller *caller, const uint8_t *datagram,
                         size_t size)
 {
-    (void)context, (void)caller;
+    (void)context;
     mutex_lock(&mutex);
     datagram_queue_add(&told, datagram, size);
+    is_told_elsewhere = is_told_elsewhere || caller->here.any.sa_family != AF_UNSPEC;
     told_bytes += size;
     mutex_unlock(&mutex);
 }
@@ -352,7 +354,8 @@ TEST(hear__no_place_is_told)
     assert_int_equal(told.count, 1);
 }
 
-/* A caller answers what is no refusal with one: both would go on for ever. */
+/* A caller answers what is no refusal with one: both would go on for ever. Nor does it get a place
+ * where there is one. */
 TEST(hear__no_place_for_a_refusal)
 {
     const struct cookie_jar jar = keyed_hash_jar();
@@ -366,9 +369,11 @@ TEST(hear__no_place_for_a_refusal)
     uint8_t datagram[TRAILER_BYTES];
 
     open_with(false);
+    handshake_encode(datagram, &refusal);
+    pending_hear(r, &caller, datagram, sizeof(datagram));
+    assert_false(is_here("192.0.2.1", 2000, 7));
     for (uint16_t i = 0; i < OF_HOST; i++)
         hear("192.0.2.1", (uint16_t)(1000 + i), 1);
-    handshake_encode(datagram, &refusal);
     pending_hear(r, &caller, datagram, sizeof(datagram));
     assert_int_equal(told.count, 0);
 }
@@ -493,6 +498,39 @@ TEST(on_success__with_what_came_early)
     assert_int_equal(pending_count(r).refused, 0);
     while (is_here("192.0.2.1", 1000, 1)) /* its place is free */
         usleep(1000);
+}
+
+static uint64_t bytes_told(void)
+{
+    mutex_lock(&mutex);
+    uint64_t bytes = told_bytes;
+    mutex_unlock(&mutex);
+    return bytes;
+}
+
+/* Whoever knows the nonce sends something in the caller's name to another address of this host. The
+ * caller does not hear what comes from there. */
+TEST(hear__from_another_place)
+{
+    const struct handshake_datagram said = {.tag = TAG, .nonce = 1};
+    struct caller elsewhere = caller_at("192.0.2.1", 1000);
+    uint8_t datagram[TRAILER_BYTES];
+
+    elsewhere.here.any.sa_family = AF_INET;
+    handshake_encode(datagram, &said);
+    is_told_elsewhere = false;
+    open_with(true);
+    struct tls_handshake *h = tls_handshake_create(keys, true, TAG, 1);
+    while (!is_here("192.0.2.1", 1000, 1))
+        talk(h);
+    pending_hear(r, &elsewhere, datagram, sizeof(datagram));
+    for (int i = 0; i < 3; i++) { /* it is answered, and told the same again */
+        uint64_t before = bytes_told();
+        while (bytes_told() == before)
+            usleep(1000);
+    }
+    assert_false(is_told_elsewhere);
+    tls_handshake_destroy(h);
 }
 
 /* A caller for which there is no room has its place, and what it has sent, until there is some. */
