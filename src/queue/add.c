@@ -54,19 +54,21 @@ int zcrp_queue_add(struct zcrp_queue *queue, struct zcrp_entity *entity, void *c
     if (code != ZCRP_OK)
         return code;
     const struct place as = {.context = context, .facts = FACT_ENDED};
+    (void)queue_visit(&entity->collection.place); /* a taker that is told of its end may close it */
     turns_queue(entity, &queue->sockets);
-    if (!completions_add(&queue->completions, &entity->collection.place, &as)) {
+    bool has_joined = completions_add(&queue->completions, &entity->collection.place, &as);
+    if (has_joined)
+        note_what_is_there(entity, 0);
+    else
         turns_unqueue(entity, &queue->sockets);
-        return say_in_queue("entity");
-    }
-    note_what_is_there(entity, 0);
-    return ZCRP_OK;
+    entity_depart(entity);
+    return has_joined ? ZCRP_OK : say_in_queue("entity");
 }
 
 /* That it is up already is no news, that it has ended is. The halves join together: one that joined
  * alone, and left again, would lose the first messages that have ended; and without the receiver
- * the end would be told before them. How the link stands is noted last: a taker that is told of the
- * end may close the connection. */
+ * the end would be told before them. A taker that is told of the end may close the connection: the
+ * halves do not go away before this call has departed. */
 int zcrp_queue_add_connection(struct zcrp_queue *queue, struct zcrp_connection *connection,
                               void *context)
 {
@@ -80,18 +82,22 @@ int zcrp_queue_add_connection(struct zcrp_queue *queue, struct zcrp_connection *
                              .owner = connection,
                              .told = is_busy ? ZCRP_ERROR_BUSY : ZCRP_OK,
                              .facts = FACT_ENDED};
-    struct zcrp_entity *receiver = connection->receiver, *sender = connection->sender;
+    struct zcrp_entity *receiver = queue_visit(&connection->receiver->collection.place);
+    struct zcrp_entity *sender = queue_visit(&connection->sender->collection.place);
     turns_queue(receiver, &queue->sockets);
     turns_queue(sender, &queue->sockets);
-    if (!completions_add_both(&queue->completions, &receiver->collection.place,
-                              &sender->collection.place, &as)) {
+    bool has_joined = completions_add_both(&queue->completions, &receiver->collection.place,
+                                           &sender->collection.place, &as);
+    if (has_joined) {
+        note_what_is_there(receiver, 0);
+        note_what_is_there(sender, FACT_LINK);
+    } else {
         turns_unqueue(sender, &queue->sockets);
         turns_unqueue(receiver, &queue->sockets);
-        return say_in_queue("connection");
     }
-    note_what_is_there(receiver, 0);
-    note_what_is_there(sender, FACT_LINK);
-    return ZCRP_OK;
+    entity_depart(sender);
+    entity_depart(receiver);
+    return has_joined ? ZCRP_OK : say_in_queue("connection");
 }
 
 int zcrp_queue_add_listener(struct zcrp_queue *queue, struct zcrp_listener *listener, void *context)

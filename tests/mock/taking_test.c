@@ -1,6 +1,7 @@
 /* Somebody begins to take, or interrupts whoever takes, just when something ends or comes: it is
  * told once. */
 /* wrap: latch_open_under_mutex changes_tell wake_clear wake_signal zcrp_connection_status */
+/* wrap: completions_add_both */
 #include "../support/asleep.h"
 #include "../support/loopback.h"
 #include "../support/mock.h"
@@ -301,6 +302,50 @@ TEST(expect__half_a_close)
     (void)zcrp_connection_interrupt(here);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(found, ZCRP_ERROR_PEER_CLOSED);
+    part();
+}
+
+static bool ends; /* the connection, while it is added, and a thread takes that, and closes it */
+static pthread_t ender;
+static _Atomic bool is_closed;
+
+static void *take_the_end(void *context)
+{
+    struct zcrp_completion c = {.kind = ZCRP_MESSAGE_ENDED};
+
+    while (c.kind != ZCRP_CONNECTION_ENDED && zcrp_queue_take(queue, &c, 1, 5 * SECOND) == 1)
+        continue;
+    (void)zcrp_connection_close(here);
+    is_closed = true;
+    return context;
+}
+
+bool __real_completions_add_both(struct completions *c, struct place *p, struct place *other,
+                                 const struct place *as);
+bool __wrap_completions_add_both(struct completions *c, struct place *p, struct place *other,
+                                 const struct place *as)
+{
+    bool have_joined = __real_completions_add_both(c, p, other, as);
+
+    if (ends) {
+        ends = false;
+        (void)zcrp_connection_close(there);
+        assert_int_equal(pthread_create(&ender, NULL, take_the_end, NULL), 0);
+        (void)usleep(SLOW_MS * 1000);
+        assert_false(is_closed); /* or this call goes on in what was freed */
+    }
+    return have_joined;
+}
+
+TEST(queue_add_connection__closed_meanwhile)
+{
+    meet();
+    is_closed = false;
+    ends = true;
+    assert_int_equal(zcrp_queue_add_connection(queue, here, NULL), ZCRP_OK);
+    assert_int_equal(pthread_join(ender, NULL), 0);
+    assert_true(is_closed);
+    there = here = NULL;
     part();
 }
 
