@@ -136,8 +136,11 @@ void memory_forget(void *memory, size_t bytes, size_t kept)
 
 void memory_release(void *memory, size_t bytes)
 {
-    if (memory != NULL)
-        CHECK(munmap(memory, bytes) == 0);
+    if (memory == NULL || munmap(memory, bytes) == 0)
+        return;
+    /* The kernel had joined it with its neighbours, and the process may have no more mappings. */
+    CHECK(errno == ENOMEM);
+    (void)madvise(memory, bytes, MADV_DONTNEED);
 }
 
 bool processor_has_aes(void)

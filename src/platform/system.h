@@ -51,7 +51,8 @@ __attribute__((warn_unused_result)) void *memory_reserve(size_t bytes);
  * until it is touched again, but for a part of a page. */
 void memory_forget(void *memory, size_t bytes, size_t kept);
 
-/* Gives it back; fine for NULL. */
+/* Gives it back; fine for NULL. Where the process has as many mappings as it may have, the
+ * addresses may stay reserved, but not their pages. */
 void memory_release(void *memory, size_t bytes);
 
 /* Has this processor instructions for AES and its mode GCM? False if it is of a kind that this

@@ -59,11 +59,14 @@ static int open_by_name(const char *host, const char *port, int family, int prot
         .ai_flags = call == connect ? 0 : AI_PASSIVE,
     };
     struct addrinfo *list;
+    errno = 0; /* a resolver may fail with EAI_SYSTEM, and set none */
     int error = getaddrinfo(host, port ? port : "0", &hints, &list);
     int fd = -EADDRNOTAVAIL;
 
-    if (error == EAI_SYSTEM || error == EAI_MEMORY)
-        return error == EAI_SYSTEM ? -errno : -ENOMEM;
+    if (error == EAI_SYSTEM)
+        return errno > 0 ? -errno : -EIO;
+    if (error == EAI_MEMORY)
+        return -ENOMEM;
     if (error)
         return NAMES_RESOLVER + error;
     for (const struct addrinfo *a = list; fd < 0 && a; a = a->ai_next) {

@@ -162,6 +162,16 @@ static int enter(struct engine *engine, struct engine_member *m)
     return error;
 }
 
+/* Destroys the engine if nobody is left in it: last, so that a child of that moment has none that
+ * is gone. Within `lifecycle`. */
+static void destroy_if_empty(struct engine *engine)
+{
+    if (engine->members > 0)
+        return;
+    engines[engine->role] = NULL;
+    destroy(engine);
+}
+
 int engine_join(struct engine_member *m, enum engine_role role, const struct engine_duties *duties,
                 void *client, int in, int out)
 {
@@ -174,22 +184,10 @@ int engine_join(struct engine_member *m, enum engine_role role, const struct eng
     int error = *engine == NULL ? create(engine, role) : 0;
     if (!error) {
         error = enter(*engine, m);
-        if (error && (*engine)->members == 0) {
-            destroy(*engine);
-            *engine = NULL;
-        }
+        destroy_if_empty(*engine);
     }
     mutex_unlock(&lifecycle);
     return error;
-}
-
-/* Destroys the engine if nobody is left in it. Within `lifecycle`. */
-static void destroy_if_empty(struct engine *engine)
-{
-    if (engine->members > 0)
-        return;
-    engines[engine->role] = NULL;
-    destroy(engine);
 }
 
 /* Whoever joins or leaves counts the members within `lifecycle`: so nobody joins an engine that is

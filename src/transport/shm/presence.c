@@ -81,20 +81,23 @@ bool presence_is_awaited(const struct presence *p)
            (!fetch_is_over(p->fetch) && !was_brought(p, p->message, p->missing));
 }
 
+/* Forgets it first, so that a child of that moment has none that is gone. */
+void presence_end(struct presence *p)
+{
+    struct fetch *fetch = p->fetch;
+
+    p->fetch = NULL;
+    fetch_leave(fetch);
+}
+
 void presence_fetch(struct presence *p, struct iovec rest, void (*told)(void *context),
                     void *context)
 {
     if (p->fetch != NULL && p->fetched == p->message && presence_is_awaited(p))
         return;
-    fetch_leave(p->fetch);
+    presence_end(p);
     p->fetched = p->message;
     p->fetch = fetch_begin(rest.iov_base, rest.iov_len, told, context);
-}
-
-void presence_end(struct presence *p)
-{
-    fetch_leave(p->fetch);
-    p->fetch = NULL;
 }
 
 void presence_abandon(struct presence *p)

@@ -17,7 +17,9 @@ static int lists, open_sockets;
 static int last_flags, last_family, last_protocol;
 static int both_families; /* times that a socket of IPv6 was told to have both */
 
-/* Queued: the result, 0 for both names, 1 for the second alone; and errno for EAI_SYSTEM. */
+static int system_error; /* errno of EAI_SYSTEM; 0: the resolver leaves it as it is */
+
+/* Queued: the result, 0 for both names, 1 for the second alone. */
 int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
                        struct addrinfo **list)
 {
@@ -27,8 +29,8 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
     assert_int_equal(hints->ai_socktype, SOCK_DGRAM);
     last_flags = hints->ai_flags;
     last_family = hints->ai_family;
-    if (result == EAI_SYSTEM)
-        errno = EMFILE;
+    if (result == EAI_SYSTEM && system_error)
+        errno = system_error;
     if (result < 0)
         return result;
     lists++;
@@ -99,6 +101,7 @@ static void setup(void)
                                      .ai_addrlen = sizeof(address),
                                      .ai_next = i ? NULL : &names[1]};
     lists = open_sockets = both_families = 0;
+    system_error = EMFILE;
 }
 
 FIXTURE(setup, NULL)
@@ -229,6 +232,9 @@ TEST(udp_bind__does_not_resolve)
     }
     resolves_to(EAI_SYSTEM);
     assert_int_equal(udp_bind("host", "7000"), -EMFILE);
+    system_error = errno = 0;
+    resolves_to(EAI_SYSTEM); /* without an error: 0 would be a descriptor */
+    assert_int_equal(udp_bind("host", "7000"), -EIO);
     resolves_to(EAI_MEMORY); /* which tells nothing of the name */
     assert_int_equal(udp_bind("host", "7000"), -ENOMEM);
     assert_int_equal(names_resolver(-EMFILE), 0);
