@@ -390,10 +390,12 @@ struct zcrp_crossing {
 };
 
 /* A function of the user's that is shown every datagram that crosses the socket, data included: to
- * write a capture, to count, to look. It is not shown what goes through shared memory. It runs in
- * whatever thread sends or receives, also in two threads at once, and holds them up. It must not
- * call the library. Datagrams of one direction come in their order. An answer may come before what
- * it answers, if another thread received it: time_ns tells. */
+ * write a capture, to count, to look. It is not shown what goes through shared memory, nor the
+ * datagrams of a listener's own socket: hellos, cookies, handshakes, and whatever comes from an
+ * address that no connection has yet. It runs in whatever thread sends or receives, also in two
+ * threads at once, and holds them up. It must not call the library. Datagrams of one direction come
+ * in their order. An answer may come before what it answers, if another thread received it: time_ns
+ * tells. */
 typedef void (*zcrp_tap)(void *context, const struct zcrp_crossing *crossing);
 
 /* What carries the datagrams. */

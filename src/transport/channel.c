@@ -9,24 +9,30 @@
 
 /* ---- the tap; AAL5 shows its PDUs itself ---- */
 
+static void show_datagram(const struct channel *c, const struct burst *b, uint32_t i,
+                          int64_t time_ns)
+{
+    const struct iovec *pieces = &b->iov[burst_first(b, i)];
+    uint32_t count = burst_first(b, i + 1) - burst_first(b, i);
+    uint32_t skip = pieces[0].iov_len == 0; /* control has no data, a unit may have none */
+
+    c->tap.see(c->tap.context, c,
+               &(struct channel_crossing){
+                   .time_ns = time_ns,
+                   .is_outward = true,
+                   .bytes = burst_datagram_bytes(b, i),
+                   .count = count - skip,
+                   .pieces = pieces + skip,
+               });
+}
+
 static enum channel_verdict send_tapped(struct channel *c, const struct burst *b, uint32_t *sent)
 {
     int64_t time_ns = clock_date();
     enum channel_verdict verdict = socket_send(c, b, sent);
 
-    for (uint32_t i = 0; i < *sent; i++) {
-        const struct iovec *pieces = &b->iov[burst_first(b, i)];
-        uint32_t count = burst_first(b, i + 1) - burst_first(b, i);
-        uint32_t skip = pieces[0].iov_len == 0; /* control has no data, a unit may have none */
-        c->tap.see(c->tap.context, c,
-                   &(struct channel_crossing){
-                       .time_ns = time_ns,
-                       .is_outward = true,
-                       .bytes = burst_datagram_bytes(b, i),
-                       .count = count - skip,
-                       .pieces = pieces + skip,
-                   });
-    }
+    for (uint32_t i = 0; i < *sent; i++)
+        show_datagram(c, b, i, time_ns);
     return verdict;
 }
 
@@ -75,13 +81,16 @@ void channel_send_to(struct channel *c, const struct burst *b, const union addre
                              .msg_namelen = address_bytes(to),
                              .msg_iov = (struct iovec *)pieces,
                              .msg_iovlen = b->iov[0].iov_len > 0 ? 2 : 1};
+    int64_t time_ns = is_tapped(c) ? clock_date() : 0;
+    bool is_sent = false;
 
     /* The error of an earlier datagram may be handed to a call; see channel_wake_peer. */
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3 && !is_sent; i++) {
         channel_note(c, CHANNEL_CALLS_OUT, 1);
-        if (sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-            return;
+        is_sent = sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
     }
+    if (is_sent && is_tapped(c))
+        show_datagram(c, b, 0, time_ns);
 }
 
 void channel_on_moved(struct channel *c)

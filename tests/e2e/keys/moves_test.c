@@ -160,6 +160,32 @@ TEST(moves__translator_forgets, .needs = has_keys, .rows = 2)
     part(&m);
 }
 
+static _Atomic unsigned challenges; /* that a tap has seen leave */
+
+/* The type is read although the datagram is sealed. */
+static void count_challenges(void *context, const struct zcrp_crossing *crossing)
+{
+    const struct iovec *last = &crossing->pieces[crossing->piece_count - 1];
+    int type = ((const uint8_t *)last->iov_base)[last->iov_len - 1] & 15;
+
+    (void)context;
+    if (crossing->is_outward && type == 11)
+        challenges++;
+}
+
+/* The listener asks at the new address whether its caller is there, and says that it has followed.
+ */
+TEST(moves__are_shown_to_a_tap, .needs = has_keys)
+{
+    static struct moved m;
+
+    meet_with(&m, DELAY, (struct zcrp_options){.unit_bytes = 1472, .tap = count_challenges});
+    (void)cross_while_forgotten(&m, true);
+    ck_assert_uint_eq(moves(m.here), 1);
+    ck_assert_uint_ge(atomic_load(&challenges), 2);
+    part(&m);
+}
+
 static _Atomic bool is_taken;
 
 static void *take(void *queue)

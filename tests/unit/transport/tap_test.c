@@ -162,6 +162,26 @@ TEST(tap_send__what_was_taken)
     close_pair();
 }
 
+/* To an address that is named. What cannot be sent there is not shown. */
+TEST(tap_send_to)
+{
+    static const union address nowhere = {.any.sa_family = AF_UNIX};
+
+    open_tapped(IP4, false);
+    const union address peer = pair->sender.peer;
+    memset(pair->burst.control, 0x42, 24);
+    burst_set_control(&pair->burst, 24);
+    channel_send_to(&pair->sender, &pair->burst, &nowhere);
+    ck_assert_uint_eq(out.datagrams, 0);
+    channel_send_to(&pair->sender, &pair->burst, &peer);
+    ck_assert_int_eq(receive_one(&pair->receiver), 24);
+    ck_assert_uint_eq(out.datagrams, 1);
+    ck_assert_uint_eq(out.outward, 1);
+    ck_assert_uint_eq(out.pieces[0], 1);
+    ck_assert_mem_eq(in.content, out.content, 24);
+    close_pair();
+}
+
 TEST(channel_init__tap)
 {
     struct channel_options options = {.tap = {.see = see, .context = &out}};
