@@ -338,8 +338,7 @@ int placing_request_pack(struct copy_target *target)
     }
     awaited->pack_count = target->pack_count;
     awaited->part.end = target->pack_bytes;
-    target->in_flight += target->pack_bytes;
-    target->asked += target->pack_bytes;
+    target_charge(target, target->pack_bytes);
     target->pack_count = 0;
     target->pack_bytes = 0;
     return target_request(target, &record);
@@ -366,10 +365,8 @@ static int request(struct copy_target *target, struct incoming *incoming, uint8_
     awaited->incoming = incoming;
     awaited->part = part;
     incoming->in_flight++;
-    if (kind == RECORD_SEND) {
-        target->in_flight += length;
-        target->asked += length;
-    }
+    if (kind == RECORD_SEND)
+        target_charge(target, length);
     if (kind == RECORD_HASHES) {
         awaited->digests = malloc(leaves * HASH_BYTES);
         if (awaited->digests == NULL)

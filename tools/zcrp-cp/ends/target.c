@@ -14,6 +14,7 @@ enum {
     QUEUE_LEAST = 2000,      /* entries; with fewer the list is asked for more */
     LISTS_MOST = 2,          /* requests for that at once */
     LISTED_MOST = 1 << 28,   /* entries of a list; no source has more */
+    SAVED_NS = 100000000,    /* that a rate may be behind, and make up for */
 };
 
 int target_refuse(void)
@@ -341,17 +342,29 @@ void target_put_back(struct copy_target *target, struct wanted *wanted)
 
 /* ---- how much is asked for ---- */
 
+int64_t target_allowed_after(int64_t allowed_ns, int64_t now_ns, uint64_t bytes, uint64_t rate)
+{
+    int64_t earliest = now_ns - SAVED_NS;
+
+    return (allowed_ns > earliest ? allowed_ns : earliest) +
+           (int64_t)((double)bytes * 8e9 / (double)rate);
+}
+
+void target_charge(struct copy_target *target, uint64_t bytes)
+{
+    uint64_t rate = target->wishes->rate;
+
+    target->in_flight += bytes;
+    if (rate > 0)
+        target->allowed_ns = target_allowed_after(target->allowed_ns, clock_now_ns(), bytes, rate);
+}
+
 /* May more be asked for now? */
 static bool has_allowance(const struct copy_target *target)
 {
-    uint64_t bytes_per_s = target->wishes->rate / 8;
-
     if (target->in_flight >= WINDOW_BYTES || !has_room(&target->awaiting, 4))
         return false;
-    if (bytes_per_s == 0)
-        return true;
-    double seconds = (double)(clock_now_ns() - target->start_ns) / 1e9;
-    return (double)target->asked <= seconds * (double)bytes_per_s;
+    return target->wishes->rate == 0 || clock_now_ns() >= target->allowed_ns;
 }
 
 /* Asks for as much as may be under way: a step of a file that is open, then the pack when it is
@@ -471,7 +484,7 @@ enum line_end target_run(struct line *line, struct crew *crew, const struct targ
     target->wishes = wishes;
     target->progress = progress;
     target->last = &target->first;
-    target->start_ns = clock_now_ns();
+    target->allowed_ns = clock_now_ns();
     target->awaiting.line = line;
     target->awaiting.crew = crew;
     target->requests.line = line;

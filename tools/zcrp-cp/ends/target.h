@@ -75,8 +75,7 @@ struct copy_target {
     void *directory_paths;        /* of these: a tree of tsearch(3) */
     unsigned unreported;          /* SEND and CLOSE since the last REPORT */
     uint64_t in_flight;           /* bytes asked for that have not come */
-    uint64_t asked;               /* bytes, ever */
-    int64_t start_ns;
+    int64_t allowed_ns;           /* with a rate: from then on more may be asked for */
     bool is_over;
 };
 
@@ -85,6 +84,13 @@ struct copy_target {
 /* Adds a request to the message that is being filled; those of a SEND and a CLOSE are counted, and
  * at last a REPORT is asked for. */
 int target_request(struct copy_target *target, const struct record *record);
+
+/* These bytes are asked for now. */
+void target_charge(struct copy_target *target, uint64_t bytes);
+
+/* When more may be asked for at `rate` bits per second, if it was at `allowed_ns`, and these bytes
+ * are asked for now. Time in which nothing was asked for is not saved up, but for 100 ms. */
+int64_t target_allowed_after(int64_t allowed_ns, int64_t now_ns, uint64_t bytes, uint64_t rate);
 
 /* Tells the user what became of an entry, or the source, which tells its user, and frees the entry.
  * `settled` bytes of it need not cross. It has failed: why ("": another complaint stands for it),
