@@ -233,6 +233,7 @@ static const struct argument_row rows[] = {
     ARGUMENT(
         "transport", 't', OTHER, 0, 0, 0, "LIST",
         "transports that take turns: zcrp, tcp (the best one), tcp:default, tcp:NAME, "
+        "tcp:NAME+128K (writes of that size), tcp:NAME+whole (one write a message), "
         "tcp:NAME+joined (the kernel joins small writes), "
         "udp-limit (the bare channel), unix and pipe (both ends here), srt, quic, tls, ktls, peers "
         "(the last four) (zcrp,tcp)",
