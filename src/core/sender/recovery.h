@@ -214,9 +214,9 @@ static inline void recovery_forget_gaps(struct recovery *r)
 
 /* Did units arrive late whose repeats can be cancelled? Not before there are enough of them: the
  * caller will look at every unit in transit or to be repeated, and a receiver could buy that with
- * each acknowledgement. Until then their repeats go on like others, and so do those that have been
- * sent so often that all their transmissions are too many. `is_last`: nothing more will be
- * acknowledged. */
+ * each acknowledgement. Until then their repeats go on like others. Where units were sent so often
+ * that all their transmissions are too many, some repeats go on, too. `is_last`: nothing more will
+ * be acknowledged. */
 bool recovery_has_late(struct recovery *r, bool is_last);
 
 /* Cancels the first repeat in transit from *seq on whose original has arrived: it counts as arrived

@@ -77,7 +77,7 @@ void sender_timer_note_stop(struct sender_timer *t, instant now, const struct se
 
 /* A limit is due: connect, silence or progress. If it has passed for long this side was stopped,
  * and what the peer has sent meanwhile waits to be heard. Then the limit is put off, once until
- * something is heard, and that of progress once until there is some: true. */
+ * something is heard, and the limit of progress once until there is some: true. */
 bool sender_timer_put_off(struct sender_timer *t, instant now, const struct sender *s,
                           enum sender_due due);
 
