@@ -108,6 +108,7 @@ static void close_now(struct door *door)
 static void *run_closing(void *door)
 {
     await_users(door);
+    door_leave_queues(door);
     close_now(door);
     return NULL;
 }

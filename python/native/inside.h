@@ -32,6 +32,10 @@ struct door_post {
 bool door_enter(struct door *door);
 int door_leave(struct door *door, int code);
 
+/* A door that is closing, and that no call has any more, leaves the queue that it is in: no take
+ * reads its first messages any more. In the process that opened it. */
+void door_leave_queues(struct door *door);
+
 /* No take of a queue reads posts meanwhile: whoever frees one holds this. */
 void door_lock_posts(void);
 void door_unlock_posts(void);

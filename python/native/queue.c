@@ -19,16 +19,22 @@ struct door_queue {
     pid_t process;            /* (c) that opened it */
     _Atomic int users;        /* (a) calls that have the library's handle */
     _Atomic bool is_closing;  /* (a) no call begins any more */
+    struct door_queue *next;  /* (o) of those that are open */
 };
+
+static pthread_mutex_t opened = PTHREAD_MUTEX_INITIALIZER; /* (o) */
+static struct door_queue *first;
 
 /* ---- posts */
 
 static pthread_rwlock_t posts = PTHREAD_RWLOCK_INITIALIZER;
 
-/* In a child nobody has it. */
+/* In a child nobody has it, and its parent's queues are of no use. */
 static void on_fork(void)
 {
     (void)pthread_rwlock_init(&posts, NULL);
+    (void)pthread_mutex_init(&opened, NULL);
+    first = NULL;
 }
 
 static void register_on_fork(void)
@@ -86,16 +92,36 @@ int door_queue_open(struct door_queue **result)
         return code;
     }
     queue->descriptor = zcrp_queue_descriptor(queue->queue);
+    (void)pthread_mutex_lock(&opened);
+    queue->next = first;
+    first = queue;
+    (void)pthread_mutex_unlock(&opened);
     *result = queue;
     return ZCRP_OK;
 }
 
-/* An interrupt ends one poll, so it is repeated. Calls of a parent's threads do not come back. */
+/* If no call has the queue, it is not among the open ones any more. Calls of a parent's threads do
+ * not come back. */
+static bool retire(struct door_queue *queue)
+{
+    struct door_queue **at = &first;
+
+    (void)pthread_mutex_lock(&opened);
+    bool is_unused = atomic_load(&queue->users) == 0 || queue->process != getpid();
+    while (is_unused && *at != NULL && *at != queue)
+        at = &(*at)->next;
+    if (is_unused && *at != NULL)
+        *at = queue->next;
+    (void)pthread_mutex_unlock(&opened);
+    return is_unused;
+}
+
+/* An interrupt ends one poll, so it is repeated. */
 void door_queue_close(struct door_queue *queue)
 {
     if (atomic_exchange(&queue->is_closing, true))
         return;
-    while (atomic_load(&queue->users) > 0 && queue->process == getpid()) {
+    while (!retire(queue)) {
         const struct timespec step = {.tv_nsec = MILLISECOND_NS / 4};
         (void)zcrp_queue_interrupt(queue->queue);
         (void)nanosleep(&step, NULL);
@@ -145,13 +171,35 @@ int door_queue_add(struct door_queue *queue, struct door *door, uint64_t member)
     return leave(queue, add(queue, door, member));
 }
 
+static int take_out(struct door_queue *queue, struct door *door)
+{
+    if (door->listener != NULL)
+        return zcrp_queue_remove_listener(queue->queue, door->listener);
+    return zcrp_queue_remove_connection(queue->queue, door->connection);
+}
+
 static int remove_door(struct door_queue *queue, struct door *door)
 {
     if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
-    if (door->listener != NULL)
-        return door_leave(door, zcrp_queue_remove_listener(queue->queue, door->listener));
-    return door_leave(door, zcrp_queue_remove_connection(queue->queue, door->connection));
+    return door_leave(door, take_out(queue, door));
+}
+
+/* A queue stays while it has a user, also one that is closing. */
+void door_leave_queues(struct door *door)
+{
+    watch_forks();
+    (void)pthread_mutex_lock(&opened);
+    for (struct door_queue *queue = first; queue != NULL; queue = queue->next) {
+        atomic_fetch_add(&queue->users, 1);
+        (void)pthread_mutex_unlock(&opened);
+        (void)take_out(queue, door);
+        (void)pthread_mutex_lock(&opened);
+        atomic_fetch_sub(&queue->users, 1);
+    }
+    (void)pthread_mutex_unlock(&opened);
+    door_lock_posts();
+    door_unlock_posts();
 }
 
 /* A take that has begun before tells what it has. */

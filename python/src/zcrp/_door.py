@@ -324,13 +324,11 @@ class Handle:
         """Begins to close. False if that was done before. If a signal's exception strikes amid it, the next call does
         what is left; door_close does nothing the second time."""
         is_first = not self.was_closed
-        queue = self.in_queue()
-        if queue is not None:
-            # A take in another thread may be about to read a first message, which the close frees.
-            lib.door_queue_remove(queue._native, self.door)
-            queue.forget(self)
         self.was_closed = True
         lib.door_close(self.door)
+        queue = self.in_queue()  # behind the close, which refuses an add from then on
+        if queue is not None:
+            queue.forget(self)
         return is_first
 
     def end_close(self, limit: int) -> int:
