@@ -28,7 +28,7 @@
 
 enum {
     HEARD_AT_ONCE = 256,  /* datagrams, in one turn, */
-    ADMITTED_AT_ONCE = 8, /* and callers: then others that the engine's thread serves have theirs */
+    SERVED_AT_ONCE = 8,   /* and callers: then others that the engine's thread serves have theirs */
     HEARD_BEHIND = 64,    /* behind somebody with keys who is admitted */
     CALLERS_AT_ONCE = 17, /* without keys: one, and others that its socket has heard */
 };
@@ -144,19 +144,19 @@ static void hear(void *context, const struct caller *caller, const uint8_t *data
 }
 
 /* One datagram, and the callers of which it is the cause: those that the socket of one has heard
- * are admitted, too, up to a limit: others call again. As listen_receive; `*admitted` counts those
+ * are admitted, too, up to a limit: others call again. As listen_receive; `*served` counts those
  * for which room was looked for, whether there was some or not. */
-static int receive(struct zcrp_listener *l, int *admitted)
+static int receive(struct zcrp_listener *l, int *served)
 {
     struct callers callers;
 
     callers.socket = &l->socket;
     callers.count = 0;
     int result = listen_receive(&l->socket, hear, &callers);
-    while (callers.count > 0 && *admitted < ADMITTED_AT_ONCE + CALLERS_AT_ONCE) {
+    while (callers.count > 0 && *served < SERVED_AT_ONCE + CALLERS_AT_ONCE) {
         const struct caller caller = callers.one[--callers.count].caller;
         struct accept_info info = {.peer = caller.from, .hello = callers.one[callers.count].hello};
-        (*admitted)++;
+        (*served)++;
         if (peers_reserve(l->peers, &caller.from) && make_socket(l, &caller, &info, hear, &callers))
             (void)admit(l, &info);
     }
@@ -233,10 +233,10 @@ static int open_pending(struct zcrp_listener *l)
 
 /* ---- the engine's turn ---- */
 
-static int hear_next(struct zcrp_listener *l, int *admitted)
+static int hear_next(struct zcrp_listener *l, int *served)
 {
     if (l->pending == NULL)
-        return receive(l, admitted);
+        return receive(l, served);
     mutex_lock(&l->hearing);
     int result = listen_receive(&l->socket, hear_handshake, l);
     mutex_unlock(&l->hearing);
@@ -247,10 +247,10 @@ static int hear_next(struct zcrp_listener *l, int *admitted)
 static instant on_arrival(void *client)
 {
     struct zcrp_listener *l = client;
-    int result = 0, admitted = 0;
+    int result = 0, served = 0;
 
-    for (int i = 0; i < HEARD_AT_ONCE && admitted < ADMITTED_AT_ONCE && result == 0; i++)
-        result = hear_next(l, &admitted);
+    for (int i = 0; i < HEARD_AT_ONCE && served < SERVED_AT_ONCE && result == 0; i++)
+        result = hear_next(l, &served);
     return result < 0 && result != -EAGAIN ? ENGINE_LEAVE_BE : ENGINE_ARM;
 }
 

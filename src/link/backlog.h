@@ -28,7 +28,7 @@ static inline bool backlog_has_messages(const struct backlog *b)
 /* Is nothing left that has to enter the machine? */
 static inline bool backlog_is_empty(const struct backlog *b)
 {
-    return b->messages.first == NULL && b->blanks == 0;
+    return !backlog_has_messages(b) && b->blanks == 0;
 }
 
 /* Appends a message. */

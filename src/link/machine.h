@@ -115,8 +115,8 @@ bool machine_has_told_close(const struct machine *m);
 /* Of a sender's: was all that it has been given cancelled, or refused, or has ended? */
 bool machine_has_only_void(const struct machine *m);
 
-/* Closing takes too long: a sender tells its peer once that the rest will not come; also if
- * that never entered the machine (`is_cut`). */
+/* Closing takes too long: a sender tells its peer once that the rest will not come. `is_cut`: some
+ * of the rest never entered the machine. */
 void machine_give_up(struct machine *m, bool is_cut);
 
 void machine_fail(struct machine *m, instant now, enum outcome outcome);

@@ -519,6 +519,7 @@ TEST(hear__from_another_place)
     elsewhere.here.any.sa_family = AF_INET;
     handshake_encode(datagram, &said);
     is_told_elsewhere = false;
+    limit = 60 * SECOND; /* a busy machine answers late */
     open_with(true);
     struct tls_handshake *h = tls_handshake_create(keys, true, TAG, 1);
     while (!is_here("192.0.2.1", 1000, 1))

@@ -288,7 +288,7 @@ bool recovery_acknowledge(struct recovery *r, struct interval *arrived, struct t
     return true;
 }
 
-bool recovery_has_late(struct recovery *r, bool is_last)
+bool recovery_begin_cancelling(struct recovery *r, bool is_last)
 {
     uint64_t looks = (uint64_t)r->in_transit.units + r->to_send.count;
     uint32_t late = r->given_up.arrived;

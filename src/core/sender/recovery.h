@@ -52,7 +52,7 @@ struct recovery {
     uint64_t withdrawn; /* the next number when the receiver last withdrew a buffer */
     uint64_t untimed;   /* numbers below tell no round trip any more once they were given up */
     instant loss_at;    /* when the next unit in transit is late enough to be lost; NEVER: none */
-    uint32_t looks;     /* at units given up, for which there is leave yet (recovery_has_late) */
+    uint32_t looks;     /* at units given up that are left (recovery_begin_cancelling) */
 };
 
 /* The tables and arrays of a recovery, in the caller's memory. */
@@ -212,12 +212,12 @@ static inline void recovery_forget_gaps(struct recovery *r)
     persistence_init(&r->persistence);
 }
 
-/* Did units arrive late whose repeats can be cancelled? Not before there are enough of them: the
- * caller will look at every unit in transit or to be repeated, and a receiver could buy that with
- * each acknowledgement. Until then their repeats go on like others. Where units were sent so often
- * that all their transmissions are too many, some repeats go on, too. `is_last`: nothing more will
- * be acknowledged. */
-bool recovery_has_late(struct recovery *r, bool is_last);
+/* Begins to cancel the repeats of units that arrived late; false if there are none. Not before
+ * there are enough of them: the caller will look at every unit in transit or to be repeated, and a
+ * receiver could buy that with each acknowledgement. Until then their repeats go on like others.
+ * Where units were sent so often that all their transmissions are too many, some repeats go on,
+ * too. `is_last`: nothing more will be acknowledged. */
+bool recovery_begin_cancelling(struct recovery *r, bool is_last);
 
 /* Cancels the first repeat in transit from *seq on whose original has arrived: it counts as arrived
  * in its message; *seq moves behind it. False if there is none. */

@@ -61,7 +61,7 @@ static void cancel_repeats(struct sender *s, bool is_last, struct flow_ack *sum)
 {
     struct transit_row row;
     uint64_t seq = 0;
-    if (!recovery_has_late(&s->recovery, is_last))
+    if (!recovery_begin_cancelling(&s->recovery, is_last))
         return;
     while (recovery_cancel_in_transit(&s->recovery, &seq, &row))
         note_arrived(s, &row, seq, sum);

@@ -462,8 +462,8 @@ static void take_hello(struct sender *s, instant now, struct burst *burst)
         sender_timer_on_hello(&s->timer, now, s);
     if (kind == HELLO_ASKS || kind == HELLO_TELLS)
         sender_timer_on_asked(&s->timer, now, s);
-    bool is_alone = !sender_session_is_paired(&s->session) && !s->session.has_shown_cookie;
-    if (kind == HELLO_CONFIRMS && is_alone && sender_has_finished(s))
+    bool may_be_bound = sender_session_is_paired(&s->session) || s->session.has_shown_cookie;
+    if (kind == HELLO_CONFIRMS && !may_be_bound && sender_has_finished(s))
         s->phase = SENDER_CONFIRMED; /* the last word to a peer that has closed too */
 }
 

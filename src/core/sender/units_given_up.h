@@ -69,7 +69,7 @@ const struct unit_given_up *units_given_up_arrive(struct units_given_up *g, uint
 const struct unit_given_up *units_given_up_find(const struct units_given_up *g, uint64_t seq);
 
 /* Has the transmission `seq` brought this part, or one of its predecessors? O(log count) for each
- * of them, and only the last few hundred count, and `*looks` of these, which become fewer. */
+ * of them. It looks at the last few hundred at most, and at `*looks`, which it lowers by those. */
 bool units_given_up_has_brought(const struct units_given_up *g, uint64_t seq,
                                 const struct unit_part *part, uint32_t *looks);
 

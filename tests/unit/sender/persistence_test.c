@@ -156,7 +156,7 @@ TEST(persistence__keeps_the_last_marks)
     ck_assert_int_eq(search.end, 190);
 }
 
-/* What is told of it again, when its marks are gone, takes nothing back. */
+/* A gap that is told again when its marks are gone takes nothing back. */
 TEST(persistence__is_not_taken_back_later)
 {
     ck_assert_int_eq(judge(9, 0, 10, 15), PERSISTENCE_FOUND);

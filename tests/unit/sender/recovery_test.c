@@ -140,12 +140,12 @@ TEST(late__widens_and_cancels_the_repeat)
     ck_assert_uint_eq(late->seq, 0);
     ck_assert_ptr_null(recovery_late(&r, &rtt, 0, 7, &arrived));
     ck_assert_uint_eq(r.tolerance.units, 8);
-    ck_assert(recovery_has_late(&r, false));
+    ck_assert(recovery_begin_cancelling(&r, false));
     ck_assert(recovery_cancel_in_transit(&r, &seq, &row));
     ck_assert_uint_eq(row.units, 1);
     ck_assert(!recovery_cancel_in_transit(&r, &seq, &row));
     ck_assert_uint_eq(recovery_cancel_waiting(&r), 0);
-    ck_assert(!recovery_has_late(&r, false));
+    ck_assert(!recovery_begin_cancelling(&r, false));
     ck_assert_uint_eq(message->units_out, 3);
 }
 
@@ -158,7 +158,7 @@ TEST(cancel_waiting__what_was_not_sent_again_yet)
     lose(0);
     while (recovery_late(&r, &rtt, 0, 7, &arrived) != NULL)
         continue;
-    ck_assert(recovery_has_late(&r, false));
+    ck_assert(recovery_begin_cancelling(&r, false));
     ck_assert_uint_eq(recovery_cancel_waiting(&r), 2 * DATA);
     ck_assert_uint_eq(r.to_send.count, 2);
 }

@@ -872,6 +872,14 @@ TEST(close__in_another_session)
     ck_assert_uint_eq(hello.requested, 0);
 }
 
+/* The last word: it closes, and messages that it had will not come. */
+static void expect_cut(void)
+{
+    struct hello hello = sender_rig_hello();
+    ck_assert(hello.is_closing);
+    ck_assert(hello.is_cut);
+}
+
 /* A message has no buffer, and the user waits no longer: the peer is told once. */
 TEST(close__given_up)
 {
@@ -882,9 +890,7 @@ TEST(close__given_up)
     while (sender_has_burst(rig.s))
         ck_assert(!sender_rig_hello().is_closing);
     sender_give_up(rig.s, false);
-    struct hello hello = sender_rig_hello();
-    ck_assert(hello.is_closing);
-    ck_assert(hello.is_cut);
+    expect_cut();
     ck_assert(sender_event(rig.s, &event));
     ck_assert_int_eq(event.outcome, OUTCOME_CLOSED);
     sender_rig_expect_nothing();
@@ -900,9 +906,7 @@ TEST(close__given_up_before_a_refusal_is_heard)
     sender_rig_expect("0:3+0LVA");
     sender_close(rig.s, rig.now);
     sender_give_up(rig.s, false);
-    struct hello hello = sender_rig_hello();
-    ck_assert(hello.is_closing);
-    ck_assert(hello.is_cut);
+    expect_cut();
 }
 
 /* Messages are left that never came to the sender. */
@@ -911,13 +915,11 @@ TEST(close__given_up_with_a_backlog)
     sender_rig_pair(0, 0);
     sender_close(rig.s, rig.now);
     sender_give_up(rig.s, true);
-    struct hello hello = sender_rig_hello();
-    ck_assert(hello.is_closing);
-    ck_assert(hello.is_cut);
+    expect_cut();
 }
 
-/* The receiver of the session before repeats its close, while that of the present one is to hear
- * of this side's. */
+/* An older session's receiver repeats its close. The present session's receiver was not told yet.
+ */
 TEST(close__beside_an_older_one)
 {
     struct hello hello = ask_for_another();
