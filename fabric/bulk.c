@@ -178,7 +178,7 @@ static void on_granted(struct way *w, int count)
         if (op->message != NULL)
             list_add(&w->flying, &op->in);
         else
-            op_end(op, error_of_code(op->zcrp_code));
+            op_end(op, error_of_end(op->zcrp_code));
     }
 }
 

@@ -108,7 +108,14 @@ void link_process(struct link *l)
     w->gathers = true;
     handle_landed(l);
     w->gathers = false;
+    if (l == w->control && w->doom != ZCRP_OK && !link_is_stalled(l))
+        way_end(w, w->doom);
     bulk_pump(w);
+}
+
+bool link_is_stalled(const struct link *l)
+{
+    return !list_is_empty(&l->in);
 }
 
 /* While a call of the kernel copies to a buffer, the close says so after 100 ms, and is repeated.

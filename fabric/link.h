@@ -42,8 +42,12 @@ int link_post_first(struct link *l, uint64_t bytes);
 /* Frees the ring, whose messages have all ended, to post another one. */
 void link_drop_ring(struct link *l);
 
-/* Handles what has landed, in order (way_on_message). Within the mutex. */
+/* Handles what has landed, in order (way_on_message). Ends a way that is doomed, if nothing waits
+ * on its control any more. Within the mutex. */
 void link_process(struct link *l);
+
+/* Does something that has landed wait for room? */
+bool link_is_stalled(const struct link *l);
 
 /* Closes the connection, which may take seconds. Without the mutex; no completion of the link comes
  * any more. */

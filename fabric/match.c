@@ -69,8 +69,10 @@ static bool has_room(const struct ep *ep, const struct peer *p, uint64_t bytes)
     return p->held_bytes + bytes <= PEER_MOST && ep->matching.held_bytes + bytes <= ALL_MOST;
 }
 
-/* When a peer has gone, one ring of its messages is kept beyond the bounds. Its way ends only when
- * its ring is empty, and receives that wait for this peer alone end with the way. */
+/* When a peer has gone, or its way is doomed, one ring of its messages is kept beyond the bounds.
+ * Its way ends only when its ring is empty, and receives that wait for this peer alone end with the
+ * way.
+ */
 static bool may_be_last(const struct way *w)
 {
     const struct link *l = w->control;
@@ -78,7 +80,7 @@ static bool may_be_last(const struct way *w)
     if (!w->peer->is_known || w->peer->last >= l->count)
         return false;
     int code = zcrp_connection_status(l->connection);
-    return code != ZCRP_OK && code != ZCRP_ERROR_BUSY;
+    return w->doom != ZCRP_OK || (code != ZCRP_OK && code != ZCRP_ERROR_BUSY);
 }
 
 /* False: no room, or no memory. */
@@ -277,7 +279,7 @@ void match_post(struct op *op, bool is_tagged)
         is_done = is_done || op->is_spent; /* its peer's way may have ended */
     }
     if (!is_done && waits_in_vain(op))
-        cancel(op, op->peer->lost, error_of_code(op->peer->lost));
+        cancel(op, op->peer->lost, error_of_end(op->peer->lost));
     match_retry(ep);
 }
 
@@ -300,7 +302,7 @@ static void discard(struct op *op, struct arrival *a)
  * takes an error in the queue for a fault of its own (Open MPI ends then). */
 static int refuse(struct op *op)
 {
-    int error = error_of_code(op->peer->lost);
+    int error = error_of_end(op->peer->lost);
 
     op_free(op->ep->domain, op);
     return -error;
@@ -424,7 +426,7 @@ void match_lose(struct way *w)
         {
             struct op *op = OWNER(link, struct op, in);
             if (w->peer != NULL && op->peer == w->peer && (is_told || waits_in_vain(op)))
-                cancel(op, w->peer->lost, error_of_code(w->peer->lost));
+                cancel(op, w->peer->lost, error_of_end(w->peer->lost));
         }
     }
 }

@@ -93,6 +93,11 @@ int error_of_code(int code)
     }
 }
 
+int error_of_end(int code)
+{
+    return code == ZCRP_ERROR_SYSTEM ? FI_EIO : error_of_code(code);
+}
+
 int no_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
     (void)fid, (void)other, (void)flags;

@@ -35,6 +35,10 @@ bool info_is_ours(const struct fi_info *info);
 /* The error of libfabric, positive, that a code of zcrp.h is nearest to. */
 int error_of_code(int code);
 
+/* The same of what a completion says, or of an earlier call: errno is about something else by now.
+ */
+int error_of_end(int code);
+
 /* Calls that most objects of libfabric have, and that do nothing here. -FI_ENOSYS. */
 int no_bind(struct fid *fid, struct fid *other, uint64_t flags);
 int no_control(struct fid *fid, int command, void *argument);

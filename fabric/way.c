@@ -168,28 +168,34 @@ static void find_bulk(struct way *w)
     }
 }
 
-/* Without keys anybody can say that it is this peer. Who is there, or is about to be up, stays; one
- * that has ended makes room. */
-static bool takes_place(struct peer *p)
+/* Without keys anybody can say that it is this peer. Who is there, or is about to be up, stays. One
+ * that has ended makes room, but not before the endpoint has room for what it has sent. */
+static enum link_verdict take_place(struct peer *p)
 {
     if (p->back == NULL)
-        return true;
+        return LINK_TAKEN;
     link_process(p->back->control);
-    if (p->back != NULL) {
-        int code = zcrp_connection_status(p->back->control->connection);
-        if (code != ZCRP_OK && code != ZCRP_ERROR_BUSY)
-            way_end(p->back, code);
-    }
-    return p->back == NULL;
+    if (p->back == NULL)
+        return LINK_TAKEN;
+    int code = zcrp_connection_status(p->back->control->connection);
+    if (code == ZCRP_OK || code == ZCRP_ERROR_BUSY)
+        return LINK_BAD;
+    if (link_is_stalled(p->back->control))
+        return LINK_STALL;
+    way_end(p->back, code);
+    return LINK_TAKEN;
 }
 
 static enum link_verdict greet_control(struct way *w)
 {
     struct peer *p = peer_at(w->ep, &w->greeting.address);
+    enum link_verdict verdict = p != NULL ? take_place(p) : LINK_BAD;
 
-    if (p == NULL || !takes_place(p)) {
+    if (verdict == LINK_BAD)
         way_end(w, p == NULL ? ZCRP_ERROR_MEMORY : ZCRP_ERROR_PROTOCOL);
-        return LINK_BAD;
+    if (verdict != LINK_TAKEN) {
+        w->has_greeted = false; /* it greets again, if it has not ended */
+        return verdict;
     }
     join_peer(w, p);
     link_drop_ring(w->control);
@@ -279,7 +285,7 @@ static void finish(struct op *op, int code)
     zcrp_free_msg(op->message);
     op->message = NULL;
     op->zcrp_code = code;
-    op_end(op, error_of_code(code));
+    op_end(op, error_of_end(code));
 }
 
 /* The peer cancels its large messages, and closes bulk, before it closes control. There may still
@@ -288,6 +294,15 @@ static bool is_peer_leaving_bulk(const struct way *w, int code)
 {
     return !w->is_ours && (code == ZCRP_ERROR_PEER_CLOSED || code == ZCRP_ERROR_CUT_OFF ||
                            code == ZCRP_ERROR_PEER_CANCELLED);
+}
+
+/* What has landed on control is not lost: the way ends when nothing of it waits for room any more.
+ */
+static void doom(struct way *w, int code)
+{
+    if (w->doom == ZCRP_OK)
+        w->doom = code;
+    link_process(w->control);
 }
 
 static void on_op_ended(struct way *w, struct op *op, int code)
@@ -299,18 +314,15 @@ static void on_op_ended(struct way *w, struct op *op, int code)
         return;
     }
     op->zcrp_code = code;
-    link_process(w->control); /* what has landed there is not lost */
-    way_end(w, code);
+    doom(w, code);
+    if (!w->is_ended)
+        finish(op, code); /* its program may wait for it before it makes room */
 }
 
 static void on_connection_ended(struct way *w, struct link *l, int code)
 {
-    if (l == w->bulk && is_peer_leaving_bulk(w, code))
-        return;
-    if (w->control->count > 0)
-        link_process(w->control);
-    if (!w->is_ended && list_is_empty(&l->in)) /* else its ring has to be drained first */
-        way_end(w, code);
+    if (l != w->bulk || !is_peer_leaving_bulk(w, code))
+        doom(w, code);
 }
 
 void way_on_completion(struct link *l, const struct zcrp_completion *c)

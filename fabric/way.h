@@ -20,6 +20,7 @@ struct way {
     bool is_ours;      /* this end sends */
     bool is_ended;
     int code;         /* why */
+    int doom;         /* why it ends once control is not stalled; ZCRP_OK: it does not */
     bool has_greeted; /* of a caller, */
     struct greeting greeting;
     struct link *control, *bulk; /* NULL: not there yet */

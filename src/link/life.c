@@ -18,6 +18,7 @@
 #include "tx.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 /* ---- open ---- */
@@ -397,8 +398,16 @@ bool entity_await_crossings(struct zcrp_entity *e)
     return is_free;
 }
 
+/* The last turn of a queue's taker ends soon, because nothing crosses any more. */
+static void await_taker(struct zcrp_entity *e)
+{
+    while (sockets_member_is_in(&e->link->sockets))
+        sched_yield();
+}
+
 void entity_quit(struct zcrp_entity *e)
 {
+    await_taker(e);
     turns_end(e);
     entity_enter(e);
     entity_leave(e);

@@ -435,10 +435,8 @@ instant rx_on_arrival(void *client)
     uint64_t messages;
     duration nap;
 
-    if (sockets_member_is_in(&e->link->sockets)) {
-        (void)sockets_arrive(&e->link->sockets); /* what was due here is due there */
-        return ENGINE_LEAVE_BE;
-    }
+    if (sockets_member_is_in(&e->link->sockets) && sockets_arrive(&e->link->sockets))
+        return ENGINE_LEAVE_BE; /* what was due here is due there */
     if (!rx_begin_turn(e, false, &messages))
         return ENGINE_LEAVE_BE;
     struct workspace *w = workspace_take();

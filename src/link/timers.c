@@ -119,8 +119,8 @@ void timers_on_due(void *client)
         entity_reader(e) == e && lease_return_if_due(&e->link->lease, now) && !e->link->is_broken;
     must_arm |= was_late && !e->transport->is_late &&
                 entity_reader(e) == e;       /* nobody has looked meanwhile */
-    if (must_arm && entity_other(e) != NULL) /* which may keep a time that nobody was told of */
-        entity_touch(entity_other(e));
+    if (entity_reader(e) == e && entity_other(e) != NULL)
+        entity_touch(entity_other(e)); /* its time may be one that only the lease's holder knew */
     bool must_look = puts_off_end(e, now);
     if (transport_take_peer_end(e->transport, now))
         end_for_death(e, now);

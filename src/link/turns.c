@@ -140,11 +140,19 @@ static void on_resume(void *client)
         rx_release(e);
 }
 
+/* The engine looks after the link since the remove; but this turn may have told the peer since that
+ * somebody glances at its memory. */
+static void on_left(void *client)
+{
+    rx_arm(client);
+}
+
 static const struct sockets_duties sockets_duties = {.arrive = on_look,
                                                      .glance = on_glance,
                                                      .rest = on_rest,
                                                      .holds = on_holds,
-                                                     .resume = on_resume};
+                                                     .resume = on_resume,
+                                                     .left = on_left};
 
 void turns_queue(struct zcrp_entity *e, struct sockets *s)
 {

@@ -123,19 +123,52 @@ static bool end_turn(struct sockets_member *m)
     return atomic_compare_exchange_strong(&m->turn, &turn, 0);
 }
 
+static void forget_held(struct sockets *s, struct sockets_member *m)
+{
+    struct sockets_member *before = s->first_held;
+
+    if (!m->has_held)
+        return;
+    m->has_held = false;
+    if (before == m) {
+        s->first_held = m->next_held;
+        return;
+    }
+    while (before->next_held != m)
+        before = before->next_held;
+    before->next_held = m->next_held;
+}
+
+/* Nobody has its turn any more. The member may be gone when this returns. */
+static void take_out(struct sockets *s, struct sockets_member *m)
+{
+    remove_polled(s, m);
+    forget_held(s, m);
+    s->table[m->slot].member = NULL;
+    s->members--;
+    atomic_store(&m->turn, 0);
+    atomic_store(&m->set, NULL);
+    condition_broadcast(&s->is_left);
+}
+
 /* A nap that ended meanwhile has its turn now: this one may have been a glance. The member may be
  * gone when this returns. While a turn runs its other bits are set within the mutex only. */
 static void release(struct sockets *s, struct sockets_member *m)
 {
     uint32_t turn = atomic_load(&m->turn);
 
-    if ((turn & TURN_IS_MISSED) && !m->is_leaving) {
+    if (turn & TURN_IS_LAST) {
+        mutex_unlock(&s->mutex);
+        m->duties->left(m->client);
+        mutex_lock(&s->mutex);
+        take_out(s, m);
+        return;
+    }
+    if (turn & TURN_IS_MISSED) {
         nap_until(s, m, 0);
         wake_signal(&s->wake);
     }
-    atomic_store_explicit(&m->turn, turn & TURN_IS_AWAITED, memory_order_release);
-    if (turn & TURN_IS_AWAITED)
-        condition_broadcast(&s->is_left);
+    atomic_store_explicit(&m->turn, 0, memory_order_release);
 }
 
 /* Notes that a nap has ended while a turn runs; false if none does. */
@@ -170,22 +203,6 @@ static void note_held(struct sockets *s, struct sockets_member *m)
     m->has_held = true;
     m->next_held = s->first_held;
     s->first_held = m;
-}
-
-static void forget_held(struct sockets *s, struct sockets_member *m)
-{
-    struct sockets_member *before = s->first_held;
-
-    if (!m->has_held)
-        return;
-    m->has_held = false;
-    if (before == m) {
-        s->first_held = m->next_held;
-        return;
-    }
-    while (before->next_held != m)
-        before = before->next_held;
-    before->next_held = m->next_held;
 }
 
 static void arrive(struct sockets *s, struct sockets_member *m)
@@ -313,7 +330,7 @@ int sockets_init(struct sockets *s)
 void sockets_fini(struct sockets *s)
 {
     mutex_lock(&s->mutex);
-    while (s->members > 0)
+    while (s->members > 0 || s->waiters > 0)
         (void)condition_wait(&s->is_left, &s->mutex, NEVER);
     mutex_unlock(&s->mutex);
     condition_fini(&s->is_left);
@@ -575,13 +592,15 @@ static void leave(struct sockets *s, struct sockets_member *m)
     m->events = 0;
     (void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, m->fd, NULL);
     deadlines_remove(&s->naps, &m->nap);
-    while (atomic_fetch_or(&m->turn, TURN_IS_AWAITED) & TURN_RUNS)
-        (void)condition_wait(&s->is_left, &s->mutex, NEVER);
-    atomic_store(&m->turn, 0);
-    remove_polled(s, m);
-    forget_held(s, m);
-    s->table[m->slot].member = NULL;
-    s->members--;
+    if (!(atomic_fetch_or(&m->turn, TURN_IS_LAST) & TURN_RUNS)) {
+        take_out(s, m);
+        return;
+    }
+    instant until = clock_now() + SOCKETS_AWAIT;
+    s->waiters++;
+    while (sockets_member_is_in(m) && clock_now() < until)
+        (void)condition_wait(&s->is_left, &s->mutex, until);
+    s->waiters--;
     condition_broadcast(&s->is_left);
 }
 
@@ -596,9 +615,6 @@ bool sockets_remove(struct sockets *s, struct sockets_member *m)
     mutex_lock(&s->mutex);
     leave(s, m);
     mutex_unlock(&s->mutex);
-    mutex_lock(&m->mutex);
-    atomic_store(&m->set, NULL);
-    mutex_unlock(&m->mutex);
     return true;
 }
 

@@ -13,11 +13,13 @@
  * system call, until it has had nothing for as long as it says. Then, or before the looker sleeps,
  * it *rests*: its peer wakes it through the socket.
  *
- * I1  A turn runs only between add and remove. Remove waits for the turn that runs.
+ * I1  A turn begins only between add and remove. Remove waits for the turn that runs, but not for
+ *     one that takes long: a turn may sleep in a peer's memory. Then the member is in the set until
+ *     that turn ends, which takes it out.
  * I2  One thread at a time runs a turn of one member, whoever looks.
  *
- * Locks. A member's mutex guards which set it is in, the set's mutex all else. Both are last in the
- * lock order, the member's first. Duties run without them. */
+ * Locks. A member's mutex guards which set it enters, the set's mutex all else. Both are last in
+ * the lock order, the member's first. Duties run without them. */
 #ifndef ZCRP_WORKERS_SOCKETS_H
 #define ZCRP_WORKERS_SOCKETS_H
 
@@ -27,6 +29,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* How long a remove waits for a turn. */
+#define SOCKETS_AWAIT (100 * MILLISECOND)
 
 /* What a turn may return instead of an instant, until which it naps. */
 #define SOCKETS_ARM NEVER            /* look at the socket */
@@ -39,20 +44,21 @@ struct sockets_duties {
     bool (*rest)(void *client);      /* false: something is there, so it cannot */
     bool (*holds)(void *client);     /* something is held back for the user's answer; a look */
     void (*resume)(void *client);    /* the user does not answer: what is held goes */
+    void (*left)(void *client);      /* the end of a turn that its remove did not wait for */
 };
 
 enum sockets_turn {
     TURN_RUNS = 1,
-    TURN_IS_AWAITED = 2, /* its end: whoever ends it tells `is_left` */
-    TURN_IS_MISSED = 4,  /* a nap ended since it began; set and cleared under (s) */
+    TURN_IS_LAST = 2,   /* whoever ends it takes the member out of the set */
+    TURN_IS_MISSED = 4, /* a nap ended since it began; set and cleared under (s) */
 };
 
 /* Letters: (c) while it is in a set; (n) its own mutex; (s) the set's. */
 struct sockets_member {
     struct mutex mutex;
-    _Atomic(struct sockets *) set;       /* (n) NULL: none. Also read without, for a first look */
-    struct sockets *home;                /* (c) the same, also while it enters and leaves */
-    uint32_t users;                      /* (n) that added it there */
+    _Atomic(struct sockets *) set; /* (n) NULL: none; (s) back to NULL. Also read without, a look */
+    struct sockets *home;          /* (c) the same, also while it enters and leaves */
+    uint32_t users;                /* (n) that added it there */
     const struct sockets_duties *duties; /* (c) */
     void *client;                        /* (c) */
     duration patience;                   /* (c) how long it is polled in vain */
@@ -80,7 +86,8 @@ struct sockets {
     int epoll;        /* (c) */
     struct wake wake; /* ends a look that sleeps; in epoll, as slot 0 */
     struct mutex mutex;
-    struct condition is_left;                          /* a turn ended while its member leaves */
+    struct condition is_left;                          /* a member has left, or a waiter has */
+    uint32_t waiters;                                  /* (s) for that */
     struct sockets_slot *table;                        /* (s) */
     uint32_t slots;                                    /* (s) */
     _Atomic uint32_t members;                          /* (s) Also read without, for a look */
@@ -159,7 +166,8 @@ struct sockets_client {
 bool sockets_add(struct sockets *s, struct sockets_member *m, const struct sockets_client *client);
 
 /* One user of it less, if it is in this set; the last one removes it. True if it did: then no turn
- * runs any more, and somebody else has to look at the socket. Not within a turn. */
+ * begins any more, and somebody else has to look at the socket. It is in the set still, for as long
+ * as a turn runs that takes longer than SOCKETS_AWAIT. Not within a turn. */
 bool sockets_remove(struct sockets *s, struct sockets_member *m);
 
 /* Arms its socket. False if it is in no set. Any thread. */

@@ -276,10 +276,12 @@ TEST(hostile__peer, .is_random = true)
 
 /* ---- one that says it is many */
 
+enum { CONTROL = 1, BULK = 2 };
+
 /* As wire.h has them; the caller's own address is made up. */
-static void greet(struct caller *c, uint8_t number)
+static void greet(struct caller *c, uint8_t channel, uint8_t number)
 {
-    uint8_t greeting[32] = {'z', 'f', 'i', '1', 1, 4, 9, 0, 10, 0, 0, number};
+    uint8_t greeting[32] = {'z', 'f', 'i', '1', channel, 4, 9, 0, 10, 0, 0, number};
 
     ck_assert_int_eq(
         zcrp_send_copy(zcrp_connection_sender(c->connection), greeting, sizeof(greeting)), ZCRP_OK);
@@ -303,7 +305,7 @@ static void call_as(struct caller *c, const char *port, uint8_t number)
     while (zcrp_connection_status(c->connection) == ZCRP_ERROR_BUSY && now_ms() < until)
         nodes_turn();
     ck_assert_int_eq(zcrp_connection_status(c->connection), ZCRP_OK);
-    greet(c, number);
+    greet(c, CONTROL, number);
 }
 
 enum { CALM_MS = 1000 }; /* in which nothing lands: no more will */
@@ -441,4 +443,98 @@ TEST(hostile__calls_as_one_who_is_there)
     (void)zcrp_connection_close(old.connection);
     (void)zcrp_connection_close(new.connection);
     pair_close(&p);
+}
+
+/* ---- one whose messages wait for room */
+
+enum { FILL = (64 << 20) / ZCRP_COPY_MOST + 128 };
+
+/* They come one after another, and have no number. */
+static void take_unnumbered(const struct node *n, int count)
+{
+    for (int i = 0; i < count; i++)
+        ck_assert_uint_eq(take_number(n), 0);
+}
+
+/* It goes, and calls again: what it has sent before comes first. */
+TEST(hostile__calls_again_while_its_messages_wait)
+{
+    struct sockaddr_in own;
+    size_t size = sizeof(own);
+    struct caller c;
+    char port[16];
+    struct pair p;
+
+    pair_open(&p, NULL);
+    OK(fi_getname(&p.b.ep->fid, &own, &size));
+    (void)snprintf(port, sizeof(port), "%d", ntohs(own.sin_port));
+    call_as(&c, port, 1);
+    int landed = flood(&c, FILL);
+    ck_assert_int_lt(landed, FILL);
+    (void)zcrp_connection_close(c.connection);
+    call_as(&c, port, 1);
+    say_number(&c, 7);
+    for (int i = 0; i < 100; i++)
+        nodes_turn();
+    take_unnumbered(&p.b, landed);
+    ck_assert_uint_eq(take_number(&p.b), 7);
+    (void)zcrp_connection_close(c.connection);
+    pair_close(&p);
+}
+
+/* A process that has the bulk link of a way, and dies when it is killed. */
+static pid_t start_bulk(struct stage **s)
+{
+    *s = mmap(NULL, sizeof(**s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(*s, MAP_FAILED);
+    pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child > 0)
+        return child;
+    struct caller c;
+    char port[16];
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (atomic_load(&(*s)->port_of_test) == 0)
+        (void)usleep(1000);
+    (void)snprintf(port, sizeof(port), "%d", atomic_load(&(*s)->port_of_test));
+    if (zcrp_connect(&c.connection, "127.0.0.1", port, &options, -1) != ZCRP_OK)
+        _exit(1);
+    greet(&c, BULK, 1);
+    atomic_store(&(*s)->is_over, true);
+    for (;;)
+        (void)pause();
+}
+
+/* What has landed on the control link outlives the way's bulk link. */
+TEST(hostile__bulk_dies_while_messages_wait)
+{
+    struct sockaddr_in own;
+    size_t size = sizeof(own);
+    struct caller c;
+    struct stage *s;
+    char port[16];
+    struct pair p;
+
+    (void)unsetenv("ZCRP_NO_MEMORY");
+    pid_t child = start_bulk(&s);
+    pair_open(&p, NULL);
+    OK(fi_getname(&p.b.ep->fid, &own, &size));
+    (void)snprintf(port, sizeof(port), "%d", ntohs(own.sin_port));
+    call_as(&c, port, 1);
+    int landed = flood(&c, FILL);
+    ck_assert_int_lt(landed, FILL);
+    atomic_store(&s->port_of_test, ntohs(own.sin_port));
+    while (!atomic_load(&s->is_over))
+        nodes_turn();
+    for (int i = 0; i < 1000; i++)
+        nodes_turn();
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    for (int64_t until = now_ms() + CALM_MS; now_ms() < until;)
+        nodes_turn();
+    take_unnumbered(&p.b, landed);
+    await_end(&c);
+    (void)zcrp_connection_close(c.connection);
+    pair_close(&p);
+    (void)munmap(s, sizeof(*s));
 }

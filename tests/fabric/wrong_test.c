@@ -1,7 +1,10 @@
 /* Calls that are wrong are refused, and nothing else changes. */
 #include "node.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <zcrp.h>
 
 static struct pair p;
 static uint8_t bytes[SMALL];
@@ -101,6 +104,25 @@ TEST(wrong__send_without_a_descriptor)
     POST(fi_tsend(p.b.ep, NULL, 0, NULL, p.to_a, 5, NULL));
     (void)take_of(p.b.sent, NULL);
     (void)take_of(p.a.received, bytes);
+}
+
+/* What another send has lost by that fails later, when errno is about something else. */
+TEST(wrong__large_send_without_a_descriptor)
+{
+    uint8_t *large = filled(LARGE, 1);
+    struct rlimit limit, none;
+
+    OK(fi_tsend(p.a.ep, bytes, SMALL, NULL, p.to_b, 5, bytes));
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    ck_assert_int_eq(fi_tsend(p.a.ep, large, LARGE, NULL, p.to_b, 5, NULL), -EMFILE);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    struct fi_cq_err_entry e = take_alone(p.a.sent);
+    ck_assert_ptr_eq(e.op_context, bytes);
+    ck_assert_int_eq(e.err, FI_EIO);
+    ck_assert_int_eq(e.prov_errno, ZCRP_ERROR_SYSTEM);
+    free(large);
 }
 
 /* Empty messages need no memory. */

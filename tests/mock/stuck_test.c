@@ -72,11 +72,26 @@ static void be_peer(const struct loopback *sockets, bool is_sender)
         (void)pause();
 }
 
-/* Sends or receives by a thread of its own until a call sticks; returns the message. */
+/* Sends or receives by a thread of its own until a call sticks, and waits for each message, or
+ * takes its completion. */
 struct user {
     struct zcrp_entity *entity;
     struct zcrp_msg *message;
+    struct zcrp_queue *queue; /* NULL: none */
 };
+
+static int await_message(const struct user *user)
+{
+    struct zcrp_completion completion;
+    int taken;
+
+    if (user->queue == NULL)
+        return zcrp_wait_for(user->message, -1);
+    do
+        taken = zcrp_queue_take(user->queue, &completion, 1, 20 * MS);
+    while (taken >= 0 && zcrp_error(user->message) == ZCRP_ERROR_BUSY);
+    return zcrp_error(user->message);
+}
 
 static void *move_until_stuck(void *context)
 {
@@ -86,7 +101,7 @@ static void *move_until_stuck(void *context)
     while (!atomic_load(&is_stuck) && code == ZCRP_OK) {
         code = zcrp_submit(user->entity, user->message, BYTES);
         if (code == ZCRP_OK)
-            code = zcrp_wait_for(user->message, -1);
+            code = await_message(user);
     }
     return NULL;
 }
@@ -103,9 +118,9 @@ static void await_stuck(void)
     }
 }
 
-static void stick_and_end(bool is_sender)
+static void stick_and_end(bool is_sender, bool in_queue)
 {
-    struct user user;
+    struct user user = {.queue = NULL};
     pthread_t mover;
 
     (void)unsetenv("ZCRP_NO_MEMORY");
@@ -115,6 +130,10 @@ static void stick_and_end(bool is_sender)
     if (peer == 0)
         be_peer(&sockets, !is_sender);
     assert_int_equal(open_end(&user.entity, &sockets, is_sender), ZCRP_OK);
+    if (in_queue) {
+        assert_int_equal(zcrp_queue_open(&user.queue), ZCRP_OK);
+        assert_int_equal(zcrp_queue_add(user.queue, user.entity, NULL), ZCRP_OK);
+    }
     user.message = zcrp_alloc_msg(BYTES);
     memset(user.message->buffer, 2, BYTES);
     assert_int_equal(pthread_create(&mover, NULL, move_until_stuck, &user), 0);
@@ -130,6 +149,8 @@ static void stick_and_end(bool is_sender)
     assert_int_not_equal(zcrp_error(user.message), ZCRP_ERROR_BUSY);
     assert_int_not_equal(zcrp_close(user.entity), ZCRP_ERROR_BUSY);
     zcrp_free_msg(user.message);
+    if (in_queue)
+        assert_int_equal(zcrp_queue_close(user.queue), ZCRP_OK);
     (void)kill(peer, SIGKILL);
     (void)waitpid(peer, NULL, 0);
     loopback_close(&sockets);
@@ -137,12 +158,24 @@ static void stick_and_end(bool is_sender)
 
 TEST(stuck__reading)
 {
-    stick_and_end(false);
+    stick_and_end(false, false);
 }
 
 TEST(stuck__pushing)
 {
     if (!has_pidfd()) /* then nobody pushes */
         skip();
-    stick_and_end(true);
+    stick_and_end(true, false);
+}
+
+TEST(stuck__reading_for_a_queue)
+{
+    stick_and_end(false, true);
+}
+
+TEST(stuck__pushing_for_a_queue)
+{
+    if (!has_pidfd())
+        skip();
+    stick_and_end(true, true);
 }

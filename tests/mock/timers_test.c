@@ -314,6 +314,7 @@ TEST(timers_on_due__kept_lease_returns)
     at.now++;
     timers_on_due(SENDER); /* it reads nothing */
     assert_int_equal(seen.arms, 0);
+    assert_int_equal(seen.touched, 1 << MACHINE_SENDER);
     timers_on_due(RECEIVER);
     assert_int_equal(seen.arms, 1);
     assert_int_equal(seen.touched, 1 << MACHINE_SENDER | 1 << MACHINE_RECEIVER);
@@ -321,6 +322,14 @@ TEST(timers_on_due__kept_lease_returns)
     pair.is_broken = true;
     timers_on_due(RECEIVER);
     assert_int_equal(seen.arms, 1);
+}
+
+/* Whoever had the lease kept the sender's time, too, and may have given it back without a word. */
+TEST(timers_on_due__given_lease_has_kept_the_senders_time)
+{
+    timers_on_due(RECEIVER);
+    assert_int_equal(seen.arms, 0);
+    assert_int_equal(seen.touched, 1 << MACHINE_SENDER | 1 << MACHINE_RECEIVER);
 }
 
 /* Nobody has looked at the socket while the peer was late: once it is not, somebody does. */

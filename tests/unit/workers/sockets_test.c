@@ -18,7 +18,7 @@ struct client {
     bool is_for_user; /* its last turn */
     bool is_held;     /* something waits for the user's answer */
     int resumes;
-    _Atomic int turns, glances, rests;
+    _Atomic int turns, glances, rests, lefts;
     _Atomic bool is_slow;           /* a turn lasts while it is, */
     _Atomic bool is_slow_to_glance; /* and a glance while this is */
 };
@@ -66,8 +66,21 @@ static void resume(void *context)
     ((struct client *)context)->resumes++;
 }
 
-static const struct sockets_duties duties = {
-    .arrive = arrive, .glance = glance, .rest = rest, .holds = holds, .resume = resume};
+/* Within the last turn. */
+static void left(void *context)
+{
+    struct client *c = context;
+
+    ck_assert(sockets_member_is_in(&c->member));
+    c->lefts++;
+}
+
+static const struct sockets_duties duties = {.arrive = arrive,
+                                             .glance = glance,
+                                             .rest = rest,
+                                             .holds = holds,
+                                             .resume = resume,
+                                             .left = left};
 
 static bool add_to(struct sockets *s, int i)
 {
@@ -412,16 +425,24 @@ static void *look(void *context)
     return NULL;
 }
 
-/* One turn of a member at a time; removing waits for it. */
-TEST(sockets_remove__waits_for_the_turn)
+/* A turn of the first client that lasts until is_slow is unset. */
+static pthread_t begin_slow_turn(void)
 {
-    pthread_t looker, remover;
+    pthread_t looker;
 
     client[0].is_slow = true;
     wake_signal(&client[0].socket);
     ck_assert_int_eq(pthread_create(&looker, NULL, look, NULL), 0);
     while (client[0].turns == 0)
         usleep(100);
+    return looker;
+}
+
+/* One turn of a member at a time; removing waits for it. */
+TEST(sockets_remove__waits_for_the_turn)
+{
+    pthread_t remover, looker = begin_slow_turn();
+
     wake_signal(&client[0].socket);
     ck_assert_int_eq(pthread_create(&remover, NULL, look, NULL), 0);
     ck_assert_int_eq(pthread_join(remover, NULL), 0);
@@ -430,6 +451,36 @@ TEST(sockets_remove__waits_for_the_turn)
     ck_assert(sockets_remove(&set, &client[0].member));
     ck_assert_uint_eq(atomic_load(&client[0].member.turn), 0);
     ck_assert_int_eq(pthread_join(looker, NULL), 0);
+}
+
+/* Removing does not wait for a turn that takes long, whose end takes the member out. What that turn
+ * wants next concerns nobody, and the set stays until then. */
+TEST(sockets_remove__during_a_long_turn)
+{
+    struct sockets_member *m = &client[0].member;
+
+    client[0].next = SOCKETS_POLL;
+    pthread_t looker = begin_slow_turn();
+    ck_assert(sockets_remove(&set, m));
+    ck_assert(sockets_member_is_in(m));
+    ck_assert(!sockets_arm(m));
+    ck_assert(!sockets_arrive(m));
+    ck_assert(!add_to(&set, 0));
+    ck_assert(!add_to(&other, 0));
+    ck_assert(!sockets_remove(&set, m));
+    ck_assert_int_eq(client[0].lefts, 0);
+    client[0].is_slow = false;
+    while (sockets_member_is_in(m))
+        usleep(100);
+    ck_assert_int_eq(client[0].lefts, 1);
+    ck_assert(!sockets_are_polled(&set));
+    ck_assert_int_eq(pthread_join(looker, NULL), 0);
+    ck_assert_uint_eq(set.members, 2);
+    client[0].next = SOCKETS_ARM;
+    ck_assert(add_to(&set, 0));
+    wake_signal(&client[0].socket);
+    ck_assert(sockets_look(&set, 0));
+    ck_assert_int_eq(client[0].turns, 2);
 }
 
 static void *glance_at_set(void *context)
