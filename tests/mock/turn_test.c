@@ -35,7 +35,7 @@ static struct {
     int wholes;        /* landings that find some; less than 0: all do */
     enum arrival full; /* what a receive finds, */
     int fulls;         /* so often; then nothing */
-    bool has_no_workspace;
+    bool has_no_workspace, is_queues;
     enum lease_state lease_then; /* what the lease is once something has landed */
 } at;
 
@@ -208,7 +208,7 @@ bool __wrap_sockets_arm(struct sockets_member *m)
 bool __wrap_sockets_arrive(struct sockets_member *m)
 {
     (void)m;
-    return false;
+    return at.is_queues;
 }
 
 void __wrap_engine_arm(struct engine_member *m)
@@ -444,6 +444,22 @@ TEST(rx_on_arrival__a_waiter_receives)
     set_lease(LEASE_AWAKE);
     assert_int_equal(rx_on_arrival(RECEIVER), ENGINE_LEAVE_BE);
     assert_int_equal(seen.workspaces, 0);
+}
+
+/* What comes for a link in a queue is the queue's. One that is leaving it, while a taker's turn takes
+ * long, is the engine's again. */
+TEST(rx_on_arrival__in_a_queue)
+{
+    struct sockets set;
+
+    leave_memory();
+    atomic_store(&pair.sockets.set, &set);
+    at.is_queues = true;
+    assert_int_equal(rx_on_arrival(RECEIVER), ENGINE_LEAVE_BE);
+    assert_int_equal(seen.receives, 0);
+    at.is_queues = false;
+    assert_int_equal(rx_on_arrival(RECEIVER), at.now + NAP);
+    assert_int_equal(seen.receives, 1);
 }
 
 TEST(rx_on_arrival__memory_has_something_by_then)
