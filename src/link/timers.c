@@ -118,7 +118,7 @@ void timers_on_due(void *client)
     bool must_arm =
         entity_reader(e) == e && lease_return_if_due(&e->link->lease, now) && !e->link->is_broken;
     must_arm |= was_late && !e->transport->is_late &&
-                entity_reader(e) == e;       /* nobody has looked meanwhile */
+                entity_reader(e) == e; /* nobody has looked meanwhile */
     if (entity_reader(e) == e && entity_other(e) != NULL)
         entity_touch(entity_other(e)); /* its time may be one that only the lease's holder knew */
     bool must_look = puts_off_end(e, now);

@@ -446,8 +446,8 @@ TEST(rx_on_arrival__a_waiter_receives)
     assert_int_equal(seen.workspaces, 0);
 }
 
-/* What comes for a link in a queue is the queue's. One that is leaving it, while a taker's turn takes
- * long, is the engine's again. */
+/* What comes for a link in a queue is the queue's. One that is leaving it, while a taker's turn
+ * takes long, is the engine's again. */
 TEST(rx_on_arrival__in_a_queue)
 {
     struct sockets set;
