@@ -36,15 +36,29 @@ static bool grow(struct av *av)
     return true;
 }
 
-/* FI_ADDR_NOTAVAIL: no memory. Within the mutex. */
-static fi_addr_t insert_one(struct av *av, const struct address *a)
+static size_t find_unused(const struct av *av)
 {
-    if (av->count == av->room && !grow(av))
+    size_t at = 0;
+
+    while (av->entries[at].is_used)
+        at++;
+    return at;
+}
+
+/* Who is not told the numbers counts them: those that were removed are not used again then.
+ * FI_ADDR_NOTAVAIL: no memory. Within the mutex. */
+static fi_addr_t insert_one(struct av *av, const struct address *a, bool is_told)
+{
+    bool is_again = is_told && av->unused > 0;
+
+    if (!is_again && av->count == av->room && !grow(av))
         return FI_ADDR_NOTAVAIL;
-    av->entries[av->count] = (struct av_entry){.is_used = true, .address = *a};
+    size_t at = is_again ? find_unused(av) : av->count++;
+    av->unused -= is_again;
+    av->entries[at] = (struct av_entry){.is_used = true, .address = *a};
     for (struct list *link = av->endpoints.next; link != &av->endpoints; link = link->next)
-        ep_on_inserted(OWNER(link, struct ep, of_av), a, av->count);
-    return av->count++;
+        ep_on_inserted(OWNER(link, struct ep, of_av), a, at);
+    return at;
 }
 
 static size_t sockaddr_bytes(const void *sockaddr)
@@ -71,7 +85,7 @@ static int av_insert(struct fid_av *fid, const void *addresses, size_t count, fi
         struct address a;
         size_t bytes = sockaddr_bytes(next);
         bool is_good = address_read(&a, next, bytes) && a.port != 0 && !address_is_any(&a);
-        fi_addr_t number = is_good ? insert_one(av, &a) : FI_ADDR_NOTAVAIL;
+        fi_addr_t number = is_good ? insert_one(av, &a, numbers != NULL) : FI_ADDR_NOTAVAIL;
         inserted += number != FI_ADDR_NOTAVAIL;
         if (numbers != NULL)
             numbers[i] = number;
@@ -122,6 +136,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *numbers, size_t count, uint6
             continue;
         }
         av->entries[numbers[i]].is_used = false;
+        av->unused++;
         for (struct list *link = av->endpoints.next; link != &av->endpoints; link = link->next)
             ep_on_removed(OWNER(link, struct ep, of_av), numbers[i]);
     }

@@ -18,6 +18,7 @@ struct av {
     struct domain *domain;
     struct av_entry *entries; /* by fi_addr_t */
     size_t count, room;
+    size_t unused;         /* of the count, which may be used again */
     struct list endpoints; /* struct ep, that it is bound to */
 };
 

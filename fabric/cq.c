@@ -146,6 +146,12 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
 
 /* ---- waiting ---- */
 
+/* Is there anything for a thread that sleeps? */
+static bool has_news(const struct cq *cq)
+{
+    return cq->is_signalled || !list_is_empty(&cq->ended);
+}
+
 /* Is it over, and with what? A signal ends one wait. One ring may wake one of several sleepers, so
  * that one rings for what it leaves. Within the mutex. */
 static bool is_over(struct cq *cq, void *buffer, size_t count, fi_addr_t *sources, ssize_t *result)
@@ -153,10 +159,11 @@ static bool is_over(struct cq *cq, void *buffer, size_t count, fi_addr_t *source
     if (list_is_empty(&cq->ended))
         domain_progress(cq->domain);
     *result = read_entries(cq, buffer, count, sources);
-    if (!list_is_empty(&cq->ended))
-        waker_ring(&cq->waker);
-    if (*result != -FI_EAGAIN)
+    if (*result != -FI_EAGAIN) {
+        if (has_news(cq))
+            waker_ring(&cq->waker);
         return true;
+    }
     bool is_signalled = cq->is_signalled;
     cq->is_signalled = false;
     return is_signalled;
@@ -210,7 +217,7 @@ int cq_trywait(struct cq *cq)
     waker_arm(&cq->waker);
     domain_progress(cq->domain);
     bool is_empty = list_is_empty(&cq->ended);
-    if (!is_empty) /* for those that sleep already */
+    if (has_news(cq)) /* for those that sleep already */
         waker_ring(&cq->waker);
     domain_leave(cq->domain);
     return is_empty ? 0 : -FI_EAGAIN;

@@ -143,12 +143,21 @@ static enum link_verdict adopt(struct way *to, struct way *caller)
     return to->is_ended ? LINK_BAD : LINK_TAKEN;
 }
 
+/* Is its first connection still there? What is left of a way that has none is not for a new link.
+ */
+static bool is_alive(const struct way *w)
+{
+    int code = zcrp_connection_status(w->control->connection);
+
+    return w->doom == ZCRP_OK && (code == ZCRP_OK || code == ZCRP_ERROR_BUSY);
+}
+
 static enum link_verdict greet_bulk(struct way *w)
 {
     for (struct list *link = w->ep->ways.next; link != &w->ep->ways; link = link->next) {
         struct way *other = OWNER(link, struct way, in);
         if (!other->is_ours && other->peer != NULL && other->bulk == NULL &&
-            is_same_greeter(other, &w->greeting))
+            is_same_greeter(other, &w->greeting) && is_alive(other))
             return adopt(other, w);
     }
     link_drop_ring(w->control); /* it is early */
@@ -161,7 +170,8 @@ static void find_bulk(struct way *w)
     for (struct list *link = w->ep->ways.next; link != &w->ep->ways; link = link->next) {
         struct way *early = OWNER(link, struct way, in);
         if (early->has_greeted && early->peer == NULL && early->control != NULL &&
-            early->greeting.channel == CHANNEL_BULK && is_same_greeter(early, &w->greeting)) {
+            early->greeting.channel == CHANNEL_BULK && is_same_greeter(early, &w->greeting) &&
+            is_alive(early)) {
             (void)adopt(w, early);
             return;
         }

@@ -237,8 +237,9 @@ ZCRP_PUBLIC const char *zcrp_strerror(int code);
  * Each thread has its own line. The thread's next call that fails with one of these five codes
  * replaces it. Nothing else changes it: no call that succeeds, no other code, no other thread, none
  * of the interrupt functions. The line explains the code of that call only; for any other code
- * zcrp_explain returns the text of zcrp_strerror, and also for a message that ended with
- * ZCRP_ERROR_REFUSED. A child process starts with the line of the thread that forked.
+ * zcrp_explain returns the text of zcrp_strerror, and also for ZCRP_ERROR_REFUSED of a message, of
+ * zcrp_expect or of a queue's completion: zcrp_connection_status has the address. A child process
+ * starts with the line of the thread that forked.
  *
  * The line shows hosts and files as printable UTF-8: it writes other bytes as \xNN, and cuts long
  * names with "...". It is for people; programs should not parse it. The system's errors are in the

@@ -28,7 +28,11 @@ static struct device {
     struct caller *callers; /* that have not said a hello yet */
 } devices[INTERFACES_MOST];
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the devices */
+enum { TURNERS_MOST = 8 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the devices, and of these: */
+static struct caller *strangers;                          /* that are turned away meanwhile */
+static int turners;                                       /* threads that do that */
 
 static void put(struct caller **list, struct caller *c)
 {
@@ -45,29 +49,40 @@ static struct caller *take(struct caller **list)
     return c;
 }
 
-/* Without the mutex, because each may take a second. */
-static void *turn_away(void *callers)
+/* Without the mutex, because it may take a second. */
+static void turn_away(struct caller *c)
 {
-    struct caller *all = callers, *c;
-
-    while ((c = take(&all)) != NULL) {
-        (void)zcrp_connection_close(c->connection);
-        free(c);
-    }
-    return NULL;
+    (void)zcrp_connection_close(c->connection);
+    free(c);
 }
 
-/* NCCL's thread does not wait for callers that it does not know, of which anybody can send many. */
-static void turn_away_meanwhile(struct caller *strangers)
+static void *turn_strangers_away(void *unused)
+{
+    struct caller *c;
+
+    (void)pthread_mutex_lock(&mutex);
+    while ((c = take(&strangers)) != NULL) {
+        (void)pthread_mutex_unlock(&mutex);
+        turn_away(c);
+        (void)pthread_mutex_lock(&mutex);
+    }
+    turners--;
+    (void)pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+/* NCCL's thread does not wait for callers that it does not know, of which anybody can send many.
+ * The threads that do are few. If none can be started the callers stay until the next time. Within
+ * the mutex. */
+static void turn_away_meanwhile(void)
 {
     pthread_t thread;
 
-    if (strangers == NULL)
+    if (strangers == NULL || turners == TURNERS_MOST ||
+        pthread_create(&thread, NULL, turn_strangers_away, NULL) != 0)
         return;
-    if (pthread_create(&thread, NULL, turn_away, strangers) == 0)
-        (void)pthread_detach(thread);
-    else
-        (void)turn_away(strangers);
+    (void)pthread_detach(thread);
+    turners++;
 }
 
 /* ---- opening ---- */
@@ -137,8 +152,7 @@ static int gather_callers(struct device *d)
 }
 
 /* The list for a caller that has sent its first message, or has ended. */
-static struct caller **list_for(struct device *d, const struct zcrp_msg *first,
-                                struct caller **strangers)
+static struct caller **list_for(struct device *d, const struct zcrp_msg *first)
 {
     const uint8_t *ticket =
         zcrp_error(first) == ZCRP_OK ? hello_ticket(first->buffer, first->length) : NULL;
@@ -146,20 +160,25 @@ static struct caller **list_for(struct device *d, const struct zcrp_msg *first,
     for (struct listen *l = d->listens; l != NULL && ticket != NULL; l = l->next)
         if (memcmp(l->ticket, ticket, TICKET_BYTES) == 0)
             return &l->callers;
-    return strangers;
+    return &strangers;
 }
 
-/* Returns the strangers among the device's callers. */
-static struct caller *sort_callers(struct device *d)
+/* Those of the device's that have said whom they call. */
+static void sort_callers(struct device *d)
 {
-    struct caller *callers = d->callers, *strangers = NULL, *c;
+    struct caller *callers = d->callers, *c;
 
     d->callers = NULL;
     while ((c = take(&callers)) != NULL) {
         struct zcrp_msg *first = zcrp_connection_first(c->connection, 0);
-        put(zcrp_probe(first) ? list_for(d, first, &strangers) : &d->callers, c);
+        put(zcrp_probe(first) ? list_for(d, first) : &d->callers, c);
     }
-    return strangers;
+}
+
+/* A caller that found no descriptor, or no memory, calls again. */
+static bool is_lack(int code)
+{
+    return code == ZCRP_ERROR_SYSTEM || code == ZCRP_ERROR_MEMORY;
 }
 
 int listen_accept(void *listener, void **receiver)
@@ -169,10 +188,10 @@ int listen_accept(void *listener, void **receiver)
     *receiver = NULL;
     (void)pthread_mutex_lock(&mutex);
     int code = gather_callers(l->device);
-    struct caller *strangers = sort_callers(l->device);
+    sort_callers(l->device);
     struct caller *c = take(&l->callers);
+    turn_away_meanwhile();
     (void)pthread_mutex_unlock(&mutex);
-    turn_away_meanwhile(strangers);
     if (c != NULL) {
         struct zcrp_connection *connection = c->connection;
         free(c);
@@ -180,7 +199,7 @@ int listen_accept(void *listener, void **receiver)
     }
     if (code != ZCRP_OK)
         plugin_warn("NET/ZCRP: cannot accept: %s", zcrp_explain(code));
-    return plugin_result(code);
+    return is_lack(code) ? NET_OK : plugin_result(code);
 }
 
 /* ---- closing ---- */
@@ -198,7 +217,7 @@ int listen_close(void *listener)
 {
     struct listen *l = listener;
     struct zcrp_listener *unused = NULL;
-    struct caller *others = NULL;
+    struct caller *c;
 
     if (l == NULL)
         return NET_OK;
@@ -206,14 +225,15 @@ int listen_close(void *listener)
     unlink_listen(l);
     if (l->device->listens == NULL) {
         unused = l->device->listener;
-        others = l->device->callers;
         l->device->listener = NULL;
-        l->device->callers = NULL;
+        while ((c = take(&l->device->callers)) != NULL)
+            put(&strangers, c);
     }
+    turn_away_meanwhile();
     (void)pthread_mutex_unlock(&mutex);
     (void)zcrp_listener_close(unused);
-    turn_away_meanwhile(others);
-    (void)turn_away(l->callers);
+    while ((c = take(&l->callers)) != NULL)
+        turn_away(c);
     free(l);
     return NET_OK;
 }

@@ -184,9 +184,8 @@ static int say_refused_name(const char *host, const char *port, const union addr
                       quote(&quoted_host, host), quote(&quoted_port, port), text);
 }
 
-/* How the connection stands: OK, BUSY while its peer is looked for, or why it has ended. A peer
- * that has closed may say so to the receiver first. */
-static int status_of(struct zcrp_connection *c)
+/* A peer that has closed may say so to the receiver first. */
+int connection_look(struct zcrp_connection *c)
 {
     entity_enter(c->sender);
     int code = c->sender->link->is_broken ? ZCRP_ERROR_CHANNEL : ZCRP_OK;
@@ -195,6 +194,13 @@ static int status_of(struct zcrp_connection *c)
     if (code == ZCRP_OK && machine_told(&c->receiver->machine) != OUTCOME_OK)
         code = ZCRP_ERROR_PEER_CLOSED;
     entity_leave(c->sender);
+    return code;
+}
+
+static int status_of(struct zcrp_connection *c)
+{
+    int code = connection_look(c);
+
     return code == ZCRP_ERROR_REFUSED ? say_refused(&c->peer) : code;
 }
 

@@ -445,7 +445,7 @@ static int next_size(struct zcrp_entity *e, nlong *size)
     if (e->life != ENTITY_OPEN)
         return ZCRP_ERROR_CLOSED;
     if (e->lost != OUTCOME_OK)
-        return code_of_outcome(e->lost, false);
+        return e->lost == OUTCOME_REFUSED ? message_say_refused() : code_of_outcome(e->lost, false);
     bool is_known = backlog_is_empty(&e->backlog) && machine_offer(&e->machine, size);
     return is_known ? ZCRP_OK : ZCRP_ERROR_BUSY;
 }
@@ -548,7 +548,7 @@ int zcrp_cancel(struct zcrp_msg *message)
         return code;
     struct zcrp_entity *e = entity_visit(m);
     if (e == NULL)
-        return message_code(m) == ZCRP_ERROR_FORKED ? ZCRP_ERROR_FORKED : ZCRP_ERROR_IDLE;
+        return message_refusal(m) == ZCRP_ERROR_FORKED ? ZCRP_ERROR_FORKED : ZCRP_ERROR_IDLE;
     entity_enter(e);
     bool is_cancelled = take_back(e, m);
     if (is_cancelled && e->machine.role == MACHINE_RECEIVER)

@@ -120,6 +120,8 @@ __attribute__((flatten)) static void take_endings(struct zcrp_entity *e)
     }
     if (entity_is_failing(e))
         end_backlog(e, code_of_outcome(OUTCOME_CLOSED, e->link->is_broken));
+    else if (e->lost != OUTCOME_OK) /* also where no event has said so: a table of withdrawn ones */
+        end_backlog(e, code_of_outcome(e->lost, false));
 }
 
 /* Room in the machine's table comes with events, but also without: a message that was taken back
@@ -263,6 +265,16 @@ static void tell_change(struct zcrp_entity *e, enum fact fact)
     place_note(&e->collection.place, fact);
 }
 
+/* A receiver has lost its session: what was posted behind that, before this was noticed, fails,
+ * too. */
+static void fail_what_was_posted_since(struct zcrp_entity *e)
+{
+    if (e->lost == OUTCOME_OK)
+        return;
+    machine_fail(&e->machine, clock_now(), e->lost);
+    entity_touch(e);
+}
+
 /* The peer was found or lost. The other half of the connection ends with it: whatever its receiver
  * is asked for from now on. A close of this side's own is none of its business. */
 static void pass_link_on(struct zcrp_entity *e)
@@ -270,8 +282,10 @@ static void pass_link_on(struct zcrp_entity *e)
     struct zcrp_entity *other = entity_other(e);
     enum outcome why = e->peer_link == LINK_ENDED ? machine_end(&e->machine) : OUTCOME_OK;
 
-    if (e->machine.role == MACHINE_RECEIVER && !e->machine.stays)
+    if (e->machine.role == MACHINE_RECEIVER && !e->machine.stays) {
         e->lost = machine_end(&e->machine);
+        fail_what_was_posted_since(e);
+    }
     if (other == NULL || e->link->is_broken)
         return;
     if (why != OUTCOME_OK && why != OUTCOME_CLOSED && other->lost == OUTCOME_OK) {
@@ -368,7 +382,7 @@ struct ending {
 /* Are there messages that are to be told of? There need not be such a half. */
 static bool has_ended(const struct zcrp_entity *e)
 {
-    return e != NULL && (e->has_opened || e->ended.first != NULL);
+    return e != NULL && entity_has_ended(e);
 }
 
 /* Locked. */

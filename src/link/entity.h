@@ -147,6 +147,12 @@ void entity_leave_ended(struct zcrp_entity *e);
  * other news is told at the end of the section. */
 void entity_leave_to_send(struct zcrp_entity *e);
 
+/* Has the section ended messages that are to be told of? Locked. */
+static inline bool entity_has_ended(const struct zcrp_entity *e)
+{
+    return e->has_opened || e->ended.first != NULL;
+}
+
 /* Does anybody take what ends in this section? A thread that begins to passes the mutex behind
  * that (collection.h): so the answer is good until the section leaves the mutex. Locked. */
 static inline bool entity_has_taker(const struct zcrp_entity *e)

@@ -188,7 +188,8 @@ __attribute__((flatten)) bool wholes_land(struct zcrp_entity *e)
     do {
         landed = land_row(e, landed, &bytes);
         bool has_room = landed < WHOLES && bytes < WHOLE_BYTES;
-        wrapped = has_room && e->wrapped > 0 ? land_wrapped(e, &bytes) : 0;
+        bool may_sleep = !entity_has_ended(e); /* else that is told first */
+        wrapped = has_room && may_sleep && e->wrapped > 0 ? land_wrapped(e, &bytes) : 0;
         landed += wrapped;
     } while (wrapped > 0 && transport_reads_wholes(e->transport)); /* since the lock was left */
     return landed > 0;

@@ -77,7 +77,7 @@ int zcrp_queue_add_connection(struct zcrp_queue *queue, struct zcrp_connection *
     int code = refusal(queue, connection->generation);
     if (code != ZCRP_OK)
         return code;
-    bool is_busy = zcrp_connection_status(connection) == ZCRP_ERROR_BUSY;
+    bool is_busy = connection_look(connection) == ZCRP_ERROR_BUSY;
     const struct place as = {.context = context,
                              .owner = connection,
                              .told = is_busy ? ZCRP_ERROR_BUSY : ZCRP_OK,

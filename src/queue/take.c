@@ -1,6 +1,7 @@
 /* What a queue tells, and how its takers wait. */
 #include "accept/connection.h"
 #include "link/codes.h"
+#include "link/message.h"
 #include "link/process.h"
 #include "link/tx.h"
 #include "platform/reason.h"
@@ -25,7 +26,8 @@ struct taking {
     char *out;        /* the next completion, */
     size_t size;      /* as large as the caller knows it */
     int left;         /* that there is room for */
-    int taken;        /* so far */
+    int taken;        /* so far, */
+    bool has_refused; /* ZCRP_ERROR_REFUSED among them */
     uint32_t begun;   /* of the interrupt */
     instant deadline; /* 0: it only asks */
 };
@@ -43,6 +45,7 @@ static void tell(struct taking *t, const struct zcrp_completion *completion)
     t->out += t->size;
     t->left--;
     t->taken++;
+    t->has_refused |= completion->code == ZCRP_ERROR_REFUSED;
 }
 
 /* A message that has ended by this taker's own hand. */
@@ -127,7 +130,7 @@ static void tell_link(struct taking *t, struct place *p, struct zcrp_completion 
     struct zcrp_entity *e = queue_visit(p);
 
     completions_unlock();
-    int code = zcrp_connection_status(as->connection);
+    int code = connection_look(as->connection);
     completions_lock();
     bool was_told = p->told != ZCRP_OK && p->told != ZCRP_ERROR_BUSY; /* that it has ended */
     bool is_in = atomic_load(&p->in) == c && p->owner == as->connection;
@@ -400,5 +403,7 @@ int zcrp_queue_take_sized(struct zcrp_queue *queue, struct zcrp_completion *comp
                        .deadline = timeout_ns != 0 ? clock_deadline(timeout_ns) : 0};
     int result = take(&t);
     atomic_fetch_sub(&queue->takers, 1);
+    if (t.has_refused)
+        (void)message_say_refused();
     return result;
 }

@@ -210,6 +210,26 @@ static size_t heap_bytes(void)
     return IS_SANITIZED ? 0 : mallinfo2().uordblks + mallinfo2().hblkhd;
 }
 
+/* Numbers of removed addresses are used again, but not where the program counts them itself. */
+TEST(av__uses_numbers_again)
+{
+    struct sockaddr_in other = address_of(0, 1);
+    fi_addr_t first = node_insert(&n, (const uint8_t *)&other), at;
+
+    for (unsigned i = 2; i < 1000; i++) {
+        other = address_of(0, i);
+        at = node_insert(&n, (const uint8_t *)&other);
+        ck_assert_uint_eq(at, first + 1);
+        OK(fi_av_remove(n.av, &at, 1, 0));
+    }
+    OK(fi_av_remove(n.av, &first, 1, 0));
+    ck_assert_int_eq(fi_av_insert(n.av, &other, 1, NULL, 0, NULL), 1);
+    for (unsigned i = 0; i < 3; i++) {
+        other = address_of(0, 2000 + i);
+        ck_assert_uint_eq(node_insert(&n, (const uint8_t *)&other), first + i + (i == 2));
+    }
+}
+
 /* Nothing of a peer stays when its address is removed, and no receive names it. */
 TEST(av__forgets_what_is_removed)
 {

@@ -297,7 +297,7 @@ static void write_eager(uint8_t message[ZCRP_COPY_MOST])
     message[25] = EAGER >> 8;
 }
 
-static void call_as(struct caller *c, const char *port, uint8_t number)
+static void call(struct caller *c, const char *port)
 {
     int64_t until = now_ms() + WITHIN_S * 1000;
 
@@ -305,6 +305,11 @@ static void call_as(struct caller *c, const char *port, uint8_t number)
     while (zcrp_connection_status(c->connection) == ZCRP_ERROR_BUSY && now_ms() < until)
         nodes_turn();
     ck_assert_int_eq(zcrp_connection_status(c->connection), ZCRP_OK);
+}
+
+static void call_as(struct caller *c, const char *port, uint8_t number)
+{
+    call(c, port);
     greet(c, CONTROL, number);
 }
 
@@ -461,7 +466,7 @@ TEST(hostile__calls_again_while_its_messages_wait)
 {
     struct sockaddr_in own;
     size_t size = sizeof(own);
-    struct caller c;
+    struct caller c, bulk;
     char port[16];
     struct pair p;
 
@@ -474,10 +479,15 @@ TEST(hostile__calls_again_while_its_messages_wait)
     (void)zcrp_connection_close(c.connection);
     call_as(&c, port, 1);
     say_number(&c, 7);
+    call(&bulk, port); /* which is not the old connection's */
+    greet(&bulk, BULK, 1);
     for (int i = 0; i < 100; i++)
         nodes_turn();
     take_unnumbered(&p.b, landed);
     ck_assert_uint_eq(take_number(&p.b), 7);
+    take_nothing(p.b.received);
+    ck_assert_int_eq(zcrp_connection_status(bulk.connection), ZCRP_OK);
+    (void)zcrp_connection_close(bulk.connection);
     (void)zcrp_connection_close(c.connection);
     pair_close(&p);
 }

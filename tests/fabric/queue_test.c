@@ -367,6 +367,35 @@ static void *await_error(void *cq)
     return NULL;
 }
 
+static void *await_signal(void *cq)
+{
+    struct fi_cq_tagged_entry e;
+
+    ck_assert_int_eq(fi_cq_sread(cq, &e, 1, NULL, 30000), -FI_EAGAIN);
+    return NULL;
+}
+
+TEST(sread__signalled_beside_a_trywait)
+{
+    enum { ROUNDS = 100 };
+    struct fid *fids[1];
+    pthread_t thread;
+    struct node n;
+
+    node_open(&n, &(struct node_wish){.wait = FI_WAIT_FD});
+    fids[0] = &n.received->fid;
+    for (int i = 0; i < ROUNDS; i++) {
+        OK(pthread_create(&thread, NULL, await_signal, n.received));
+        (void)usleep(1000);
+        int64_t began = now_ms();
+        OK(fi_cq_signal(n.received));
+        OK(fi_trywait(n.fabric, fids, 1));
+        OK(pthread_join(thread, NULL));
+        ck_assert_int_lt(now_ms() - began, 20000);
+    }
+    node_close(&n);
+}
+
 /* Whoever is about to sleep at the descriptor does not keep the news from a thread that sleeps. */
 TEST(sread__beside_a_trywait)
 {

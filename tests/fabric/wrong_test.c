@@ -109,10 +109,13 @@ TEST(wrong__send_without_a_descriptor)
 /* What another send has lost by that fails later, when errno is about something else. */
 TEST(wrong__large_send_without_a_descriptor)
 {
+    struct iovec one = {bytes, SMALL};
+    const struct fi_msg_tagged awaited = {
+        .msg_iov = &one, .iov_count = 1, .addr = p.to_b, .tag = 5, .context = bytes};
     uint8_t *large = filled(LARGE, 1);
     struct rlimit limit, none;
 
-    OK(fi_tsend(p.a.ep, bytes, SMALL, NULL, p.to_b, 5, bytes));
+    OK(fi_tsendmsg(p.a.ep, &awaited, FI_TRANSMIT_COMPLETE)); /* the peer does not go on */
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     none = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);

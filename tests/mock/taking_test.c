@@ -1,6 +1,6 @@
 /* Somebody begins to take, or interrupts whoever takes, just when something ends or comes: it is
  * told once. */
-/* wrap: latch_open_under_mutex changes_tell wake_clear wake_signal zcrp_connection_status */
+/* wrap: latch_open_under_mutex changes_tell wake_clear wake_signal connection_look */
 /* wrap: completions_add_both */
 #include "../support/asleep.h"
 #include "../support/loopback.h"
@@ -352,10 +352,10 @@ TEST(queue_add_connection__closed_meanwhile)
 static bool moves; /* the connection, once it is known how it stands */
 static int anew;   /* what it is added with then */
 
-int __real_zcrp_connection_status(struct zcrp_connection *c);
-int __wrap_zcrp_connection_status(struct zcrp_connection *c)
+int __real_connection_look(struct zcrp_connection *c);
+int __wrap_connection_look(struct zcrp_connection *c)
 {
-    int code = __real_zcrp_connection_status(c);
+    int code = __real_connection_look(c);
 
     if (moves) {
         moves = false;
@@ -373,7 +373,7 @@ TEST(queue_take__added_anew_meanwhile)
     meet();
     (void)zcrp_connection_close(there);
     there = NULL;
-    while (__real_zcrp_connection_status(here) == ZCRP_OK)
+    while (__real_connection_look(here) == ZCRP_OK)
         (void)usleep(1000);
     assert_int_equal(zcrp_queue_add_connection(queue, here, NULL), ZCRP_OK);
     moves = true;

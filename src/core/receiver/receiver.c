@@ -9,6 +9,9 @@
 /* What tables hold to begin with: enough for a connection that carries a message now and then. */
 enum { FEW_MESSAGES = 8, FEW_NODES = 16, FEW_INTERVALS = 16 };
 
+/* A user's wish to know the same message's size counts so seldom. */
+#define WISH_COUNTS_EACH (5 * SECOND)
+
 /* Carves the receiver's tables; with a NULL arena only counts. */
 static struct receiver *carve(struct arena *arena, const struct receiver_config *config)
 {
@@ -159,10 +162,18 @@ void receiver_hold(struct receiver *r, bool is_held)
 
 /* ---- offers ---- */
 
+/* A user may say again and again that it waits for the same message: the timer repeats the request.
+ */
 void receiver_ask_offers(struct receiver *r, instant now)
 {
-    r->offers.are_wanted = true;
-    r->offers.asked = 0;
+    struct receiver_offers *o = &r->offers;
+    bool is_again = o->are_wanted && o->wanted == r->messages.next;
+    if (is_again && now - o->wanted_at < WISH_COUNTS_EACH)
+        return;
+    o->are_wanted = true;
+    o->wanted = r->messages.next;
+    o->wanted_at = now;
+    o->asked = is_again ? RECEIVER_ASKS - 1 : 0;
     if (!receiver_awaits_offer(r) || r->phase != RECEIVER_OPEN)
         return;
     receiver_timer_on_ask(&r->timer, now);

@@ -59,10 +59,12 @@ struct receiver_replies {
 /* What is known of the message that is posted next, before it has a buffer. */
 struct receiver_offers {
     bool are_wanted;
-    bool is_known;   /* an offer came, */
-    uint64_t number; /* for this message, */
-    uint64_t size;   /* which has this number of bytes */
-    uint32_t asked;  /* requests that have asked in vain */
+    uint64_t wanted;   /* for this message, */
+    instant wanted_at; /* when the user's last wish counted */
+    bool is_known;     /* an offer came, */
+    uint64_t number;   /* for this message, */
+    uint64_t size;     /* which has this number of bytes */
+    uint32_t asked;    /* requests that have asked in vain */
 };
 
 /* Runs of one request, at most. */

@@ -10,7 +10,9 @@ void receiver_hear(struct receiver *r, instant now)
 /* What another sender said of its messages is nothing to the next one. */
 static void forget_offers(struct receiver *r)
 {
-    r->offers = (struct receiver_offers){.are_wanted = r->offers.are_wanted};
+    const struct receiver_offers *o = &r->offers;
+    r->offers = (struct receiver_offers){
+        .are_wanted = o->are_wanted, .wanted = o->wanted, .wanted_at = o->wanted_at};
 }
 
 void receiver_leave(struct receiver *r, instant now)

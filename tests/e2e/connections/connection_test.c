@@ -456,6 +456,27 @@ TEST(connection__peer_closes_on_a_full_table)
     (void)zcrp_listener_close(h.listener);
 }
 
+/* The table is full of a buffer that was taken back, so the end makes no event of the machine's. */
+TEST(connection__peer_closes_on_a_table_of_withdrawn_buffers)
+{
+    const struct zcrp_options small = {.messages = 1};
+    struct home h = meet(&small);
+    struct zcrp_msg *taken_back = ends_empty(MESSAGE), *queued = ends_empty(MESSAGE);
+    struct zcrp_entity *receiver = zcrp_connection_receiver(h.there);
+
+    ck_assert(status_becomes(h.there, ZCRP_OK));
+    ck_assert_int_eq(zcrp_submit(receiver, taken_back, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_submit(receiver, queued, MESSAGE), ZCRP_OK);
+    ck_assert_int_eq(zcrp_cancel(taken_back), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(taken_back), ZCRP_ERROR_CANCELLED);
+    ck_assert_int_eq(zcrp_connection_close(h.here), ZCRP_OK);
+    ck_assert_int_eq(ends_wait(queued), ZCRP_ERROR_PEER_CLOSED);
+    zcrp_free_msg(taken_back);
+    zcrp_free_msg(queued);
+    ck_assert_int_eq(zcrp_connection_close(h.there), ZCRP_OK);
+    (void)zcrp_listener_close(h.listener);
+}
+
 /* ---- offers ---- */
 
 static const nlong sizes[] = {MESSAGE, 0, 1, 3000000, 17};

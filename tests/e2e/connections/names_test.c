@@ -253,6 +253,7 @@ TEST(names__nobody_listens, .needs = can_enter)
     struct zcrp_msg *m = zcrp_alloc_msg(MESSAGE);
     struct zcrp_connection *c;
     char port[8], text[128];
+    nlong size;
 
     write_dead_port(port);
     ck_assert_int_eq(zcrp_connect(&c, "localhost", port, &options, -1), ZCRP_ERROR_REFUSED);
@@ -262,6 +263,8 @@ TEST(names__nobody_listens, .needs = can_enter)
     snprintf(text, sizeof text, "nobody listens at [::1]:%s", port);
     ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_REFUSED), text);
     ck_assert_int_eq(zcrp_connect(&c, "four.test", port, &options, 0), ZCRP_OK);
+    ck_assert_int_eq(zcrp_expect(zcrp_connection_receiver(c), &size, -1), ZCRP_ERROR_REFUSED);
+    ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_REFUSED), zcrp_strerror(ZCRP_ERROR_REFUSED));
     ck_assert_int_eq(zcrp_submit(zcrp_connection_sender(c), m, MESSAGE), ZCRP_OK);
     ck_assert_int_eq(ends_wait(m), ZCRP_ERROR_REFUSED);
     ck_assert_str_eq(zcrp_explain(ZCRP_ERROR_REFUSED), zcrp_strerror(ZCRP_ERROR_REFUSED));
