@@ -384,6 +384,18 @@ TEST(wholes_land__of_both_kinds)
     assert_int_equal(seen.calls, 2); /* 1 and 2, and 5 */
 }
 
+/* A copy to the program's memory may sleep: what has ended is told before. */
+TEST(wholes_land__nothing_is_untold_while_it_copies)
+{
+    let_come(6, 10, true);
+    half.has_opened = true;
+    assert_false(wholes_land(&half));
+    assert_int_equal(seen.ended, 0);
+    half.has_opened = false;
+    assert_true(wholes_land(&half));
+    assert_int_equal(seen.ended, 6);
+}
+
 /* Whoever begins to collect passes the mutex behind that: it is known of what ends from then on. */
 TEST(wholes_land__for_whoever_collects)
 {
