@@ -49,7 +49,7 @@ __attribute__((warn_unused_result)) int connection_make(struct zcrp_connection *
  * engine's. */
 void connection_turn_away(struct zcrp_connection *c);
 
-/* How it stands: ZCRP_OK, _BUSY while its peer is looked for, or why it has ended. zcrp_explain's
+/* How it stands: ZCRP_OK, _BUSY while it looks for its peer, or why it has ended. zcrp_explain's
  * line stays. */
 int connection_look(struct zcrp_connection *c);
 
