@@ -119,9 +119,9 @@ if command -v script >/dev/null; then
     shows "the terminal has a table" "zcrp-bench"
     shows "and is given back" "1049l"
 fi
-"$top" --batch "$boards" >"$place/tables" &
+"$top" --batch "$boards" >"$place/written" &
 running_top=$!
-check "it writes tables" eventually grep -q . "$place/tables"
+check "it writes tables" eventually grep -q . "$place/written"
 kill "$running_top"
 wait "$running_top"
 check "SIGTERM ends it well" test $? -eq 0
