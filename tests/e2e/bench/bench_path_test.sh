@@ -99,6 +99,7 @@ PYTHON
 # crosses NAME HOST BASE PATH MESSAGES : messages to HOST, as many as these options say; units are of
 # more than BASE bytes in the end, and the path is known to carry no more than PATH.
 crosses() {
+    : >"$place/listener"
     at "$receiver" setpriv --pdeathsig KILL "$bench" --listen :7000 --once 2>"$place/listener" &
     listener=$!
     eventually grep -q 'port 7000$' "$place/listener"

@@ -142,6 +142,7 @@ serves_a_part() {
 for no_memory in 1 0; do
     rm -rf served
     mkdir served
+    : >said-of-server
     ZCRP_NO_MEMORY=$no_memory "$program" --serve served --keys key --port 16637 >said-of-server 2>&1 &
     server=$!
     running=$server
