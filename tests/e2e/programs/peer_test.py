@@ -389,12 +389,14 @@ def keep_alive(_):
 
 
 def some_time(attempt):
-    """Is the close confirmed at one of three attempts? Confirmations to an address that is lost may be the last ones."""
+    """Is the close confirmed at one of three attempts? Confirmations to an address that is lost may be the last ones: an
+    end waits in vain for them, or hears no more of the other one, which had all it waited for."""
     for is_last in (False, False, True):
         try:
             return attempt()
         except Failed as why:
-            if is_last or "the close was not confirmed" not in str(why):
+            is_chance = "the close was not confirmed" in str(why) or "peer: silent" in str(why)
+            if is_last or not is_chance:
                 raise
     return None
 
