@@ -247,6 +247,7 @@ static int run(struct remote *remote, char **words, const int in[2], const int o
 
     sigemptyset(&of_its_own);
     sigaddset(&of_its_own, SIGPIPE);
+    sigaddset(&of_its_own, SIGXFSZ);
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawnattr_init(&attributes);
     (void)posix_spawnattr_setsigdefault(&attributes, &of_its_own);

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import signal
 import subprocess
+import sys
 import time
 
 ADDRESSES = "198.18.0.1", "198.18.0.2"
@@ -17,6 +19,8 @@ def joined(mtu=9000):
     """What a command begins with that runs in one of them, and its interface, for each of the two."""
     names = [f"zcrp-lab-{os.getpid()}-{i}" for i in range(2)]
     ends = [(["ip", "netns", "exec", name], f"zl{i}") for i, name in enumerate(names)]
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: sys.exit(128 + received))
     try:
         for name in names:
             ip("netns", "add", name)

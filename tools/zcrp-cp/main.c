@@ -90,6 +90,7 @@ int main(int argc, char **argv)
     if (count < 0 || check(&options, count) != 0)
         return arguments_status(-1);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that is too large fails by itself */
     mapping_start();
     if (options.is_far)
         return far_run();

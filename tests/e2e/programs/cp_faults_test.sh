@@ -348,6 +348,18 @@ else
     echo "no calls that fail: $(cat said)"
 fi
 
+# ---- files that are too large
+
+printf '#!/bin/sh\nulimit -f 2000\nshift\nexec "$@"\n' >limited
+chmod +x limited
+mkdir sizes limits
+random_bytes 9000000 >sizes/a-large
+random_bytes 1000 >sizes/b-small
+complaint "a file that is too large at the target" 1 "File too large" \
+    copies --rsh "$place/limited" --quiet sizes localhost:"$place/limits"
+check "the other is copied" cmp sizes/b-small limits/sizes/b-small
+check "and no part is left" has_no_parts limits
+
 # ---- what only root can try
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
@@ -363,6 +375,16 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
         $nobody "$program" --rsh "$place/chatty" --far-program "$program" secret \
         localhost:"$place/public"
     check "the other is copied" cmp secret/zz-good public/secret/zz-good
+    mkdir hall
+    cp odd/good hall/good
+    mkdir -m 1733 box
+    chmod 644 hall/good
+    chmod 711 hall
+    check "from a directory that may be searched only" \
+        $nobody "$program" --rsh "$place/chatty" --far-program "$program" hall/good localhost:"$place/public/of-hall"
+    check "... with its bytes" cmp hall/good public/of-hall
+    check "to one" $nobody "$program" --rsh "$place/chatty" --far-program "$program" hall/good localhost:"$place/box"
+    check "... with its bytes" cmp hall/good box/good
     complaint "a directory without rights" 1 "Permission denied" \
         $nobody "$program" --rsh "$place/chatty" --far-program "$program" \
         secret/zz-good localhost:"$place/there"

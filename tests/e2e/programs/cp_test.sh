@@ -245,6 +245,9 @@ check "a server" eventually grep -q 'serves served' said-of-server
 serves() {
     "$program" --port 16636 --keys key --address 127.0.0.1 "$@"
 }
+check "a new directory at a server" serves tree/large localhost::new-directory/
+check "... is as open as others" test "$(stat -c %a served/new-directory)" = "$(stat -c %a served)"
+rm -r served/new-directory
 check "to a server" serves tree localhost::
 check "... is the same" is_same tree served/tree
 check "from a server" serves localhost::tree/sub several

@@ -16,8 +16,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -109,10 +111,10 @@ static void open_all(void)
             (void)close(fd);
     }
     ck_assert_int_eq(beneath_open(top, "out/new", O_WRONLY | O_CREAT, 0600), -1);
-    ck_assert_int_eq(beneath_make_directory(top, "out/new"), -1);
-    ck_assert_int_eq(beneath_make_directory(top, "out"), -1);
-    ck_assert_int_eq(beneath_make_directory(top, "a/new"), 0);
-    ck_assert_int_eq(beneath_make_directory(top, "a/new"), 0);
+    ck_assert_int_eq(beneath_make_directory(top, "out/new", PRIVATE_DIRECTORY_MODE), -1);
+    ck_assert_int_eq(beneath_make_directory(top, "out", PRIVATE_DIRECTORY_MODE), -1);
+    ck_assert_int_eq(beneath_make_directory(top, "a/new", PRIVATE_DIRECTORY_MODE), 0);
+    ck_assert_int_eq(beneath_make_directory(top, "a/new", PRIVATE_DIRECTORY_MODE), 0);
     ck_assert_int_ne(access(path_of("outside/new"), F_OK), 0);
     ck_assert_int_eq(access(path_of("inside/a/new"), F_OK), 0);
 }
@@ -456,6 +458,26 @@ TEST(partial__is_found_again)
     ck_assert_int_eq(status.st_size, 100000);
     ck_assert_int_eq((int)(status.st_mode & 07777), 0751);
     ck_assert_int_eq(status.st_mtim.tv_sec, 1000000000);
+}
+
+static bool is_root(void)
+{
+    return geteuid() == 0;
+}
+
+/* A file system may give all files one owner: what was made is this copy's all the same. */
+TEST(partial__on_a_share_with_one_owner, .needs = is_root)
+{
+    struct partial partial;
+
+    ck_assert_int_eq(fchmod(top, 0777), 0);
+    (void)setfsuid(65534); /* the effective user stays */
+    int code = partial_open(&partial, top, "new");
+    (void)setfsuid(0);
+    ck_assert_int_eq(code, 0);
+    ck_assert(!partial.was_there);
+    partial_discard(&partial);
+    partial_close(&partial);
 }
 
 /* A part file that cannot be opened for want of a descriptor stays. */

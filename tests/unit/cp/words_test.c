@@ -15,23 +15,23 @@ static const struct {
     const char *word;
     int code;
     enum location_kind kind;
-    const char *login, *host, *path;
+    const char *login, *shell, *host, *path;
 } locations[] = {
-    {"a/b", 0, LOCATION_HERE, "", "", "a/b"},
-    {"./a:b", 0, LOCATION_HERE, "", "", "./a:b"},
-    {"/a:b", 0, LOCATION_HERE, "", "", "/a:b"},
-    {"h:", 0, LOCATION_SHELL, "h", "h", ""},
-    {"h:a:b", 0, LOCATION_SHELL, "h", "h", "a:b"},
-    {"u@h:/a", 0, LOCATION_SHELL, "u@h", "h", "/a"},
-    {"h::a", 0, LOCATION_SERVER, "h", "h", "a"},
-    {"[2001:db8::1]:a", 0, LOCATION_SHELL, "[2001:db8::1]", "2001:db8::1", "a"},
-    {"u@[::1]::a", 0, LOCATION_SERVER, "u@[::1]", "::1", "a"},
-    {"[x", 0, LOCATION_HERE, "", "", "[x"},
-    {":a", -1, LOCATION_HERE, "", "", ""},
-    {"u@:a", -1, LOCATION_HERE, "", "", ""},
-    {"-x:a", -1, LOCATION_HERE, "", "", ""},
-    {"u@-x:a", -1, LOCATION_HERE, "", "", ""},
-    {"", -1, LOCATION_HERE, "", "", ""},
+    {"a/b", 0, LOCATION_HERE, "", "", "", "a/b"},
+    {"./a:b", 0, LOCATION_HERE, "", "", "", "./a:b"},
+    {"/a:b", 0, LOCATION_HERE, "", "", "", "/a:b"},
+    {"h:", 0, LOCATION_SHELL, "h", "h", "h", ""},
+    {"h:a:b", 0, LOCATION_SHELL, "h", "h", "h", "a:b"},
+    {"u@h:/a", 0, LOCATION_SHELL, "u@h", "u@h", "h", "/a"},
+    {"h::a", 0, LOCATION_SERVER, "h", "h", "h", "a"},
+    {"[2001:db8::1]:a", 0, LOCATION_SHELL, "[2001:db8::1]", "2001:db8::1", "2001:db8::1", "a"},
+    {"u@[::1]::a", 0, LOCATION_SERVER, "u@[::1]", "u@::1", "::1", "a"},
+    {"[x", 0, LOCATION_HERE, "", "", "", "[x"},
+    {":a", -1, LOCATION_HERE, "", "", "", ""},
+    {"u@:a", -1, LOCATION_HERE, "", "", "", ""},
+    {"-x:a", -1, LOCATION_HERE, "", "", "", ""},
+    {"u@-x:a", -1, LOCATION_HERE, "", "", "", ""},
+    {"", -1, LOCATION_HERE, "", "", "", ""},
 };
 
 TEST(location_read__table, .rows = ROWS(locations))
@@ -44,6 +44,7 @@ TEST(location_read__table, .rows = ROWS(locations))
         return;
     ck_assert_int_eq((int)location.kind, (int)locations[_i].kind);
     ck_assert_str_eq(location.login, locations[_i].login);
+    ck_assert_str_eq(location.shell, locations[_i].shell);
     ck_assert_str_eq(location.host, locations[_i].host);
     ck_assert_str_eq(location.path, locations[_i].path);
 }

@@ -135,7 +135,8 @@ static bool says_nothing(int error)
 }
 
 /* 0; -1 with errno; or 1: something else was there, try again. Another user's file is not waited
- * for: its owner may hold the lock for ever. */
+ * for: its owner may hold the lock for ever. What was made is ours, whatever owner the file system
+ * gives it: a share of a network may have one owner for all. */
 static int open_or_make(struct partial *partial)
 {
     struct stat status;
@@ -146,11 +147,11 @@ static int open_or_make(struct partial *partial)
         return -1;
     if (partial->fd < 0 && says_nothing(errno))
         return -1;
-    bool was_ours = partial->fd >= 0 && is_ours(partial);
+    bool was_ours = partial->fd >= 0 && (is_made || is_ours(partial));
     int code = was_ours ? hold(partial, is_made) : 0;
     if (code != 0)
         return code;
-    if (was_ours && is_ours(partial) && is_named(partial)) {
+    if (was_ours && (is_made || is_ours(partial)) && is_named(partial)) {
         partial->was_there = fstat(partial->fd, &status) == 0 && status.st_size > 0;
         return 0;
     }

@@ -202,7 +202,7 @@ static int reach_far(struct near *near)
         return reach_with_keys(near, near->far.host, port,
                                meeting_server_keys(near->options->keys));
     meeting_make(&near->meeting, (uint16_t)near->options->port);
-    if (remote_start(&near->remote, near->options->rsh, near->far.login, near->options->far_program,
+    if (remote_start(&near->remote, near->options->rsh, near->far.shell, near->options->far_program,
                      arguments) != 0 ||
         remote_meet(&near->remote, &near->meeting, &program_of_copies, &port, &is_one_host) != 0)
         return -1;

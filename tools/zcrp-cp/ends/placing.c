@@ -59,7 +59,8 @@ static int place_directory(struct copy_target *target, struct wanted *wanted)
         free(wanted);
         return 0;
     }
-    if (beneath_make_directory(target->wishes->directory, wanted->entry.path.bytes) == 0)
+    if (beneath_make_directory(target->wishes->directory, wanted->entry.path.bytes,
+                               PRIVATE_DIRECTORY_MODE) == 0)
         return keep_directory(target, wanted);
     memcpy(target->lost, wanted->entry.path.bytes, wanted->entry.path.length + 1);
     return target_fail_errno(target, wanted, "cannot be made at the target");

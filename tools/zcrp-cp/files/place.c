@@ -10,7 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PRIVATE_MODE = 0700, OWNER_ALL = S_IRWXU, DIRECTORY_MODE = 0777, PASSWD_ROOM = 4096 };
+/* PASSES: of directories that files are found in; that takes the right to search them, no more. */
+enum { OWNER_ALL = S_IRWXU, PASSES = O_PATH | O_DIRECTORY, PASSWD_ROOM = 4096 };
 
 /* ---- beneath a directory ---- */
 
@@ -84,10 +85,10 @@ int beneath_parent(int directory, const char *path, const char **name)
 
     *name = slash != NULL ? slash + 1 : path;
     if (slash == NULL)
-        return beneath_open(directory, ".", O_RDONLY | O_DIRECTORY, 0);
+        return beneath_open(directory, ".", PASSES, 0);
     memcpy(parent, path, (size_t)(slash - path));
     parent[slash - path] = '\0';
-    return beneath_open(directory, parent, O_RDONLY | O_DIRECTORY, 0);
+    return beneath_open(directory, parent, PASSES, 0);
 }
 
 /* One that an earlier copy made as the source has it may not let its owner write. */
@@ -102,14 +103,14 @@ static int open_up(int fd)
                : fchmod(fd, (status.st_mode & 07777) | OWNER_ALL);
 }
 
-int beneath_make_directory(int directory, const char *path)
+int beneath_make_directory(int directory, const char *path, mode_t mode)
 {
     const char *name;
     int parent = beneath_parent(directory, path, &name);
 
     if (parent < 0)
         return -1;
-    int made = mkdirat(parent, name, PRIVATE_MODE);
+    int made = mkdirat(parent, name, mode);
     place_close(parent);
     if (made == 0 || errno != EEXIST)
         return made;
@@ -225,8 +226,8 @@ const char *place_resolve(int directory, const char *word, char out[PLACE_ROOM])
 
 int place_open_directory(int directory, const char *path)
 {
-    return directory < 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                         : beneath_open(directory, path, O_RDONLY | O_DIRECTORY, 0);
+    return directory < 0 ? open(path, PASSES | O_CLOEXEC)
+                         : beneath_open(directory, path, PASSES, 0);
 }
 
 /* Opens the directory that `path` is in; *name is its last name. Ends with -1 and errno. */
@@ -297,7 +298,7 @@ const char *place_open(struct place *place, int directory, const char *path, enu
         if (is_dry_run)
             return NULL;
         int made = directory < 0 ? mkdir(trimmed, DIRECTORY_MODE)
-                                 : beneath_make_directory(directory, trimmed);
+                                 : beneath_make_directory(directory, trimmed, DIRECTORY_MODE);
         if (made == 0 || errno == EEXIST)
             place->directory = place_open_directory(directory, trimmed);
     } else if (kind == PLACE_NAME && !has_slash &&

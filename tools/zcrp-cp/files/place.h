@@ -63,8 +63,10 @@ int beneath_open(int directory, const char *path, int flags, mode_t mode);
 /* Opens the directory that `path` is in; *name is its last name, in `path`. */
 int beneath_parent(int directory, const char *path, const char **name);
 
-/* Makes a directory that only its owner may use, or finds that there is one already. */
-int beneath_make_directory(int directory, const char *path);
+/* Makes a directory, or finds that there is one already. Private: until it has what belongs in it.
+ */
+enum { DIRECTORY_MODE = 0777, PRIVATE_DIRECTORY_MODE = 0700 };
+int beneath_make_directory(int directory, const char *path, mode_t mode);
 
 /* As readlink(2): the bytes of where a symbolic link leads to, or -1 with errno. */
 ssize_t beneath_read_link(int directory, const char *path, char *where, size_t room);

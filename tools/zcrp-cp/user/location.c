@@ -37,6 +37,9 @@ static void cut_host(struct location *location)
     }
     memcpy(location->host, host, length);
     location->host[length] = '\0';
+    size_t user = at != NULL ? (size_t)(at + 1 - location->login) : 0;
+    memcpy(location->shell, location->login, user);
+    memcpy(location->shell + user, location->host, length + 1);
 }
 
 int location_read(struct location *location, const char *word)

@@ -16,7 +16,8 @@ enum { HOST_ROOM = 256 };
 
 struct location {
     enum location_kind kind;
-    char login[HOST_ROOM]; /* what the remote shell gets: user@host; "" if it is here */
+    char login[HOST_ROOM]; /* user@host, as the user wrote it; "" if it is here */
+    char shell[HOST_ROOM]; /* the same for the remote shell, which knows no brackets */
     char host[HOST_ROOM];  /* that of it which is an address, without user and brackets */
     const char *path;      /* part of the word */
 };
