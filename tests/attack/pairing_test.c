@@ -322,15 +322,26 @@ static uint64_t unmix(uint64_t z)
 
 #define STEP UINT64_C(0x9E3779B97F4A7C15)
 
+/* Sends a unit, so that another sender is another session, until it is acknowledged. */
+static bool send_one(struct hostile *h)
+{
+    bool is_acknowledged = false;
+
+    for (int tries = 0; !is_acknowledged && tries < 100; tries++) {
+        hostile_send(h, 0, 0, h->out, 64);
+        while (!is_acknowledged && hostile_hear(h, 200))
+            is_acknowledged = h->heard.type == WIRE_ACK;
+    }
+    return is_acknowledged;
+}
+
 /* Pairs with the receiver again and again, as one sender after the other. */
 static void collect(struct hostile *h, uint32_t *session)
 {
     for (uint32_t i = 0; i < SESSIONS; i++) {
         ck_assert(hostile_be_sender(h, attack_receiver(), 1000 + i, 20000));
         session[i] = h->pairing.session;
-        hostile_send(h, 0, 0, h->out, 64); /* so that another sender is another session */
-        while (hostile_hear(h, 20000) && h->heard.type != WIRE_ACK)
-            continue;
+        ck_assert(send_one(h));
     }
 }
 
