@@ -69,18 +69,15 @@ static bool has_room(const struct ep *ep, const struct peer *p, uint64_t bytes)
     return p->held_bytes + bytes <= PEER_MOST && ep->matching.held_bytes + bytes <= ALL_MOST;
 }
 
-/* When a peer has gone, or its way is doomed, one ring of its messages is kept beyond the bounds.
- * Its way ends only when its ring is empty, and receives that wait for this peer alone end with the
- * way.
- */
+/* When a way is not alive one ring of its messages is kept beyond the bounds. It ends only when its
+ * ring is empty, and receives that wait for this peer alone end with it. */
 static bool may_be_last(const struct way *w)
 {
     const struct link *l = w->control;
 
     if (!w->peer->is_known || w->peer->last >= l->count)
         return false;
-    int code = zcrp_connection_status(l->connection);
-    return w->doom != ZCRP_OK || (code != ZCRP_OK && code != ZCRP_ERROR_BUSY);
+    return !way_is_alive(w);
 }
 
 /* False: no room, or no memory. */

@@ -143,9 +143,7 @@ static enum link_verdict adopt(struct way *to, struct way *caller)
     return to->is_ended ? LINK_BAD : LINK_TAKEN;
 }
 
-/* Is its first connection still there? What is left of a way that has none is not for a new link.
- */
-static bool is_alive(const struct way *w)
+bool way_is_alive(const struct way *w)
 {
     int code = zcrp_connection_status(w->control->connection);
 
@@ -157,7 +155,7 @@ static enum link_verdict greet_bulk(struct way *w)
     for (struct list *link = w->ep->ways.next; link != &w->ep->ways; link = link->next) {
         struct way *other = OWNER(link, struct way, in);
         if (!other->is_ours && other->peer != NULL && other->bulk == NULL &&
-            is_same_greeter(other, &w->greeting) && is_alive(other))
+            is_same_greeter(other, &w->greeting) && way_is_alive(other))
             return adopt(other, w);
     }
     link_drop_ring(w->control); /* it is early */
@@ -171,15 +169,15 @@ static void find_bulk(struct way *w)
         struct way *early = OWNER(link, struct way, in);
         if (early->has_greeted && early->peer == NULL && early->control != NULL &&
             early->greeting.channel == CHANNEL_BULK && is_same_greeter(early, &w->greeting) &&
-            is_alive(early)) {
+            way_is_alive(early)) {
             (void)adopt(w, early);
             return;
         }
     }
 }
 
-/* Without keys anybody can say that it is this peer. Who is there, or is about to be up, stays. One
- * that has ended makes room, but not before the endpoint has room for what it has sent. */
+/* Without keys any caller can claim to be this peer. A way that is alive stays. One that is not
+ * makes room, once the endpoint has taken what the peer had sent on it. */
 static enum link_verdict take_place(struct peer *p)
 {
     if (p->back == NULL)
@@ -187,12 +185,11 @@ static enum link_verdict take_place(struct peer *p)
     link_process(p->back->control);
     if (p->back == NULL)
         return LINK_TAKEN;
-    int code = zcrp_connection_status(p->back->control->connection);
-    if (code == ZCRP_OK || code == ZCRP_ERROR_BUSY)
+    if (way_is_alive(p->back))
         return LINK_BAD;
     if (link_is_stalled(p->back->control))
         return LINK_STALL;
-    way_end(p->back, code);
+    way_end(p->back, zcrp_connection_status(p->back->control->connection));
     return LINK_TAKEN;
 }
 

@@ -52,6 +52,10 @@ int way_send(struct way *way, const struct envelope *e, const struct iovec *iov,
 /* Hands the operation's message to ZCRP. Its end ends the operation. A zcrp code. */
 int way_submit(struct way *way, struct zcrp_entity *half, struct op *op, uint64_t size);
 
+/* Is its first connection there, or about to be, and is it not doomed? Else no more comes on it
+ * than has landed, and no new link joins it. */
+bool way_is_alive(const struct way *way);
+
 /* What the queue says of a link. */
 void way_on_completion(struct link *l, const struct zcrp_completion *c);
 

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -14,7 +15,14 @@
 
 LOAD(asleep)
 
-enum { BUFFERS = 16, BUFFER_BYTES = 70000, RECORDS = 32, CALLERS = 12, SECOND = 1000000000 };
+enum {
+    BUFFERS = 16,
+    BUFFER_BYTES = 70000,
+    RECORDS = 32,
+    CALLERS = 12,
+    PORT = 16,
+    SECOND = 1000000000
+};
 
 static const struct zcrp_options options = {.linger_ns = 1, .connect_ns = 5 * (int64_t)SECOND};
 
@@ -173,7 +181,7 @@ static void be_hostile(struct stage *s, uint64_t seed)
 {
     struct zcrp_listener *listener;
     uint64_t state = seed;
-    char port[16];
+    char port[PORT];
 
     if (zcrp_listen(&listener, "127.0.0.1", "0", &options) != ZCRP_OK)
         _exit(1);
@@ -297,6 +305,17 @@ static void write_eager(uint8_t message[ZCRP_COPY_MOST])
     message[25] = EAGER >> 8;
 }
 
+/* Opens the usual pair; the port that the second node listens at. */
+static void open_pair_at(struct pair *p, char port[PORT])
+{
+    struct sockaddr_in own;
+    size_t size = sizeof(own);
+
+    pair_open(p, NULL);
+    OK(fi_getname(&p->b.ep->fid, &own, &size));
+    (void)snprintf(port, PORT, "%d", ntohs(own.sin_port));
+}
+
 static void call(struct caller *c, const char *port)
 {
     int64_t until = now_ms() + WITHIN_S * 1000;
@@ -369,15 +388,11 @@ TEST(hostile__strangers)
 {
     enum { RING = 64, STRANGERS = 4, EACH = (64 << 20) / ZCRP_COPY_MOST + 2 * RING };
     uint8_t in[SMALL];
-    struct sockaddr_in own;
-    size_t size = sizeof(own);
     struct caller c;
-    char port[16];
+    char port[PORT];
     struct pair p;
 
-    pair_open(&p, NULL);
-    OK(fi_getname(&p.b.ep->fid, &own, &size));
-    (void)snprintf(port, sizeof(port), "%d", ntohs(own.sin_port));
+    open_pair_at(&p, port);
     for (uint8_t i = 0; i < STRANGERS; i++) {
         call_as(&c, port, i);
         ck_assert_int_gt(flood(&c, EACH), EACH - 2 * RING - 200);
@@ -429,14 +444,10 @@ static void await_end(const struct caller *c)
 TEST(hostile__calls_as_one_who_is_there)
 {
     struct caller old, new;
-    struct sockaddr_in own;
-    size_t size = sizeof(own);
-    char port[16];
+    char port[PORT];
     struct pair p;
 
-    pair_open(&p, NULL);
-    OK(fi_getname(&p.b.ep->fid, &own, &size));
-    (void)snprintf(port, sizeof(port), "%d", ntohs(own.sin_port));
+    open_pair_at(&p, port);
     call_as(&old, port, 1);
     say_number(&old, 1);
     ck_assert_uint_eq(take_number(&p.b), 1);
@@ -464,15 +475,11 @@ static void take_unnumbered(const struct node *n, int count)
 /* It goes, and calls again: what it has sent before comes first. */
 TEST(hostile__calls_again_while_its_messages_wait)
 {
-    struct sockaddr_in own;
-    size_t size = sizeof(own);
     struct caller c, bulk;
-    char port[16];
+    char port[PORT];
     struct pair p;
 
-    pair_open(&p, NULL);
-    OK(fi_getname(&p.b.ep->fid, &own, &size));
-    (void)snprintf(port, sizeof(port), "%d", ntohs(own.sin_port));
+    open_pair_at(&p, port);
     call_as(&c, port, 1);
     int landed = flood(&c, FILL);
     ck_assert_int_lt(landed, FILL);
@@ -502,7 +509,7 @@ static pid_t start_bulk(struct stage **s)
     if (child > 0)
         return child;
     struct caller c;
-    char port[16];
+    char port[PORT];
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (atomic_load(&(*s)->port_of_test) == 0)
         (void)usleep(1000);
@@ -518,22 +525,18 @@ static pid_t start_bulk(struct stage **s)
 /* What has landed on the control link outlives the way's bulk link. */
 TEST(hostile__bulk_dies_while_messages_wait)
 {
-    struct sockaddr_in own;
-    size_t size = sizeof(own);
     struct caller c;
     struct stage *s;
-    char port[16];
+    char port[PORT];
     struct pair p;
 
     (void)unsetenv("ZCRP_NO_MEMORY");
     pid_t child = start_bulk(&s);
-    pair_open(&p, NULL);
-    OK(fi_getname(&p.b.ep->fid, &own, &size));
-    (void)snprintf(port, sizeof(port), "%d", ntohs(own.sin_port));
+    open_pair_at(&p, port);
     call_as(&c, port, 1);
     int landed = flood(&c, FILL);
     ck_assert_int_lt(landed, FILL);
-    atomic_store(&s->port_of_test, ntohs(own.sin_port));
+    atomic_store(&s->port_of_test, atoi(port));
     while (!atomic_load(&s->is_over))
         nodes_turn();
     for (int i = 0; i < 1000; i++)

@@ -106,7 +106,8 @@ TEST(wrong__send_without_a_descriptor)
     (void)take_of(p.a.received, bytes);
 }
 
-/* What another send has lost by that fails later, when errno is about something else. */
+/* Another send, which is under way, fails with it, and is told later: errno is about something else
+ * by then. */
 TEST(wrong__large_send_without_a_descriptor)
 {
     struct iovec one = {bytes, SMALL};

@@ -324,7 +324,8 @@ TEST(timers_on_due__kept_lease_returns)
     assert_int_equal(seen.arms, 1);
 }
 
-/* Whoever had the lease kept the sender's time, too, and may have given it back without a word. */
+/* The thread that had the lease knew the sender's deadline, too, and may not have told the engine.
+ */
 TEST(timers_on_due__given_lease_has_kept_the_senders_time)
 {
     timers_on_due(RECEIVER);

@@ -135,8 +135,8 @@ static bool says_nothing(int error)
 }
 
 /* 0; -1 with errno; or 1: something else was there, try again. Another user's file is not waited
- * for: its owner may hold the lock for ever. What was made is ours, whatever owner the file system
- * gives it: a share of a network may have one owner for all. */
+ * for: its owner may hold the lock for ever. A file that this call made is ours, whatever owner
+ * the system reports: some network shares report one owner for all files. */
 static int open_or_make(struct partial *partial)
 {
     struct stat status;
