@@ -157,8 +157,9 @@ class Keys:
                 if unreadable is not None:
                     raise unreadable
             names = [os.fsdecode(file) for file in files]
-            _check(code, "{!r} is no certificate in PEM with the key {!r}, or has more than 11,000 bytes in DER, or {!r} has "
-                   "no authorities".format(*names))
+            if code == ArgumentError.code:
+                raise ArgumentError("{!r} is no certificate in PEM with the key {!r}, or has more than 11,000 bytes in DER, "
+                                    "or {!r} has no authorities".format(*names))
             raise file_error(code, names[1], "a secret key")
         return cls(made[0])
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import enum
 import itertools
+import os
+import threading
 import time
 import warnings
 import weakref
@@ -19,6 +21,10 @@ from .errors import ArgumentError, Error, ForkedError, error_of, error_of_receiv
 __all__ = ["Completion", "Happened", "Queue"]
 
 _ROOM = 64
+
+#: Held while a source is put into a queue, so that of two threads that add one source to two queues one is refused.
+_joining = threading.Lock()
+os.register_at_fork(after_in_child=lambda: _joining._at_fork_reinit())  # type: ignore[attr-defined]
 
 
 class Happened(enum.Enum):
@@ -93,10 +99,11 @@ class Queue:
         """
         _check_source(source)
         handle, number = source._handle, next(self._numbers)
-        if handle.in_queue() is not None:
-            raise ArgumentError(f"{source!r} is in a queue already")
-        self._members[number], self._asked[number] = (source, context), {}
-        handle.member, handle.queue = number, weakref.ref(self)
+        with _joining:
+            if handle.in_queue() is not None:
+                raise ArgumentError(f"{source!r} is in a queue already")
+            self._members[number], self._asked[number] = (source, context), {}
+            handle.member, handle.queue = number, weakref.ref(self)
         code = lib.door_queue_add(self._native, handle.door, number)
         if code != OK:
             self.forget(handle)
