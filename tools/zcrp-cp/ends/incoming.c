@@ -244,22 +244,11 @@ int partial_settle(const struct partial *partial)
     return settle(partial->fd);
 }
 
-/* Is it a name as name_part gives? A source may have such a file, which an earlier copy to there
- * has left. */
-static bool is_part_name(const char *name)
-{
-    enum { HASH = 16, END = HASH + 6 };
-    size_t length = strlen(name);
-
-    return name[0] == '.' && length > END && strncmp(name + length - END, ".zcrp-", 6) == 0 &&
-           strspn(name + length - HASH, "0123456789abcdef") == HASH;
-}
-
 /* Locks what has the name that the part is to get, if it may be a part file itself: *fd, or -1 if
  * there is nothing to lock. False: a copy holds it. */
 static bool lock_replaced(const struct partial *partial, int *fd)
 {
-    *fd = is_part_name(partial->name)
+    *fd = place_is_part(partial->name)
               ? openat(partial->folder, partial->name,
                        O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
               : -1;

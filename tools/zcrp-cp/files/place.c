@@ -49,6 +49,15 @@ void place_close(int fd)
     errno = code;
 }
 
+bool place_is_part(const char *name)
+{
+    enum { HASH = 16, END = HASH + 6 };
+    size_t length = strlen(name);
+
+    return name[0] == '.' && length > END && strncmp(name + length - END, ".zcrp-", 6) == 0 &&
+           strspn(name + length - HASH, "0123456789abcdef") == HASH;
+}
+
 static int open_step_by_step(int directory, const char *path, int flags, mode_t mode)
 {
     char name[NAME_MOST + 1];

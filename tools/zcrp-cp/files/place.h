@@ -47,6 +47,9 @@ int place_open_directory(int directory, const char *path);
 /* Closes a descriptor, unless it is -1; errno stays. */
 void place_close(int fd);
 
+/* Is it a part file's name, ".NAME.zcrp-" and 16 hexadecimal digits? */
+bool place_is_part(const char *name);
+
 /* ---- beneath ---- */
 
 /* Files below a directory, and nowhere else. Whatever the path, and whoever changes the tree

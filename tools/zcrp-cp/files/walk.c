@@ -169,6 +169,15 @@ static enum walk_step read_link(struct walk *walk, uint32_t root, struct list_en
     return WALK_ENTRY;
 }
 
+/* The target may have a part file of that name at work, or take this one for what an earlier copy
+ * has left. */
+static bool is_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return place_is_part(slash != NULL ? slash + 1 : path);
+}
+
 static enum walk_step describe(struct walk *walk, uint32_t root, const struct stat *status,
                                struct list_entry *entry)
 {
@@ -189,6 +198,8 @@ static enum walk_step describe(struct walk *walk, uint32_t root, const struct st
     }
     if (!S_ISREG(status->st_mode))
         return fail(walk, "it is no file, directory or symbolic link");
+    if (is_part(walk->path))
+        return fail(walk, "it is a part file, as a copy leaves it that breaks off");
     entry->type = ENTRY_FILE;
     entry->size = (uint64_t)status->st_size;
     entry->is_sparse = (uint64_t)status->st_blocks * STATUS_BLOCK < entry->size;
