@@ -1,8 +1,8 @@
 /* Endpoints that close: what they have sent arrives, and both ends are told so. */
+#include "../support/own.h"
 #include "node.h"
 
 #include <pthread.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 LOAD(asleep)
@@ -109,24 +109,6 @@ TEST(close__behind_the_first_message)
     node_close(&p.a);
 }
 
-/* From now on no descriptor can be opened; or they can, as before. */
-static void use_up_descriptors(bool are_used_up)
-{
-    static struct rlimit before;
-    struct rlimit now;
-
-    if (are_used_up) {
-        int lowest = dup(STDERR_FILENO);
-        ck_assert_int_ge(lowest, 0);
-        (void)close(lowest);
-        OK(getrlimit(RLIMIT_NOFILE, &before));
-        now = (struct rlimit){.rlim_cur = (rlim_t)lowest, .rlim_max = before.rlim_max};
-        OK(setrlimit(RLIMIT_NOFILE, &now));
-    } else {
-        OK(setrlimit(RLIMIT_NOFILE, &before));
-    }
-}
-
 /* What a sender has with its peer fails at the sender's end. It begins anew, while the peer has not
  * received yet what it had sent before. No send is lost that has succeeded. */
 TEST(close__of_a_connection_that_is_opened_again)
@@ -139,9 +121,9 @@ TEST(close__of_a_connection_that_is_opened_again)
     pass(&p.a, p.to_b, &p.b, SMALL, 1);
     for (int i = 0; i < COUNT; i++)
         OK(fi_tinject(p.a.ep, &out, 1, p.to_b, 2));
-    use_up_descriptors(true);
+    struct rlimit before = own_leave_descriptors(0);
     ssize_t code = fi_tsend(p.a.ep, large, LARGE, NULL, p.to_b, 3, large);
-    use_up_descriptors(false);
+    own_limit_descriptors(before);
     ck_assert_int_lt(code, 0);
     ck_assert_int_ne(code, -FI_EAGAIN);
     if (fi_tsend(p.a.ep, &out, 1, NULL, p.to_b, 4, &out) == 0)

@@ -1,9 +1,9 @@
 /* Calls that are wrong are refused, and nothing else changes. */
+#include "../support/own.h"
 #include "node.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <zcrp.h>
 
 static struct pair p;
@@ -92,14 +92,10 @@ TEST(wrong__claim)
 /* A send that fails at this end tells nothing of the peer, whose message still comes. */
 TEST(wrong__send_without_a_descriptor)
 {
-    struct rlimit limit, none;
-
     POST(fi_trecv(p.a.ep, bytes, SMALL, NULL, p.to_b, 5, 0, bytes));
-    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    none = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    struct rlimit before = own_leave_descriptors(0);
     check_refused(fi_tsend(p.a.ep, bytes, SMALL, NULL, p.to_b, 5, NULL));
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    own_limit_descriptors(before);
     take_nothing(p.a.received);
     POST(fi_tsend(p.b.ep, NULL, 0, NULL, p.to_a, 5, NULL));
     (void)take_of(p.b.sent, NULL);
@@ -114,14 +110,11 @@ TEST(wrong__large_send_without_a_descriptor)
     const struct fi_msg_tagged awaited = {
         .msg_iov = &one, .iov_count = 1, .addr = p.to_b, .tag = 5, .context = bytes};
     uint8_t *large = filled(LARGE, 1);
-    struct rlimit limit, none;
 
     OK(fi_tsendmsg(p.a.ep, &awaited, FI_TRANSMIT_COMPLETE)); /* the peer does not go on */
-    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    none = (struct rlimit){.rlim_cur = 3, .rlim_max = limit.rlim_max};
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    struct rlimit before = own_leave_descriptors(0);
     ck_assert_int_eq(fi_tsend(p.a.ep, large, LARGE, NULL, p.to_b, 5, NULL), -EMFILE);
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    own_limit_descriptors(before);
     struct fi_cq_err_entry e = take_alone(p.a.sent);
     ck_assert_ptr_eq(e.op_context, bytes);
     ck_assert_int_eq(e.err, FI_EIO);

@@ -7,7 +7,6 @@
 
 #include "zcrp.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 typedef int (*opener)(struct zcrp_entity **entity, const int fds[2],
@@ -88,17 +87,12 @@ TEST(open__errno_of_the_second_descriptor)
 {
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, true);
     struct zcrp_entity *e;
-    struct rlimit before;
-    int next = dup(sockets.sender[0]);
 
     assert_int_not_equal(sockets.sender[0], sockets.sender[1]);
-    assert_int_equal(close(next), 0);
-    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-    const struct rlimit little = {(rlim_t)next + 1, before.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &little), 0);
+    struct rlimit before = own_leave_descriptors(1);
     errno = 0;
     int code = zcrp_open_sender(&e, sockets.sender, NULL), error = errno;
-    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    own_limit_descriptors(before);
     assert_int_equal(code, ZCRP_ERROR_SYSTEM);
     assert_int_equal(error, EMFILE);
     loopback_close(&sockets);

@@ -1,11 +1,11 @@
 /* Ranks that end in the middle: each request of the other rank ends with an error, and no call
  * hangs. */
 #include "../../nccl/handle.h"
+#include "../support/own.h"
 #include "ranks.h"
 
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -231,20 +231,6 @@ static void connect_when_told(const struct driver *d, int bootstrap)
     must(driver_endings(d).close_sender(sender) == NET_OK);
 }
 
-static void use_up_descriptors(bool are_used_up)
-{
-    static struct rlimit before;
-
-    if (!are_used_up) {
-        must(setrlimit(RLIMIT_NOFILE, &before) == 0);
-        return;
-    }
-    int lowest = dup(STDERR_FILENO);
-    must(lowest >= 0 && close(lowest) == 0 && getrlimit(RLIMIT_NOFILE, &before) == 0);
-    must(setrlimit(RLIMIT_NOFILE,
-                   &(struct rlimit){.rlim_cur = (rlim_t)lowest, .rlim_max = before.rlim_max}) == 0);
-}
-
 /* A caller for which there is no descriptor calls again: that is no failure. */
 TEST(ending__accept_without_a_descriptor)
 {
@@ -254,14 +240,14 @@ TEST(ending__accept_without_a_descriptor)
     ranks_choose(false);
     struct ranks r = ranks_start(VERSION, connect_when_told);
     ck_assert_int_eq(driver_listen(&r.driver, handle, &listener), NET_OK);
-    use_up_descriptors(true);
+    struct rlimit before = own_leave_descriptors(0);
     ranks_give(r.bootstrap, handle, sizeof(handle));
     for (int i = 0; i < 100 && receiver == NULL; i++) {
         ck_assert_int_eq(driver_accept(&r.driver, listener, &receiver), NET_OK);
         (void)usleep(10000);
     }
     ck_assert_ptr_null(receiver);
-    use_up_descriptors(false);
+    own_limit_descriptors(before);
     ck_assert_int_eq(driver_accept_fully(&r.driver, listener, &receiver), NET_OK);
     ranks_give(r.bootstrap, "", 1);
     (void)driver_endings(&r.driver).close_receiver(receiver);

@@ -1,11 +1,13 @@
-/* What this process holds: its descriptors, its threads. */
+/* What this process holds, and may hold: its descriptors, its threads. */
 #ifndef ZCRP_TESTS_SUPPORT_OWN_H
 #define ZCRP_TESTS_SUPPORT_OWN_H
 
 #include <dirent.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Names in a folder. The two that every folder has count, too, and what it takes to look. */
@@ -42,6 +44,26 @@ static inline int own_descriptors(void)
     if (directory != NULL)
         closedir(directory);
     return count;
+}
+
+/* From now on at most `count` more can be opened. The limit before, for own_limit_descriptors(). */
+static inline struct rlimit own_leave_descriptors(unsigned count)
+{
+    struct rlimit before, now;
+    int lowest = dup(STDERR_FILENO);
+
+    if (lowest < 0 || close(lowest) != 0 || getrlimit(RLIMIT_NOFILE, &before) != 0)
+        abort();
+    now = (struct rlimit){(rlim_t)lowest + count, before.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &now) != 0)
+        abort();
+    return before;
+}
+
+static inline void own_limit_descriptors(struct rlimit limit)
+{
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        abort();
 }
 
 static inline int own_threads(void)

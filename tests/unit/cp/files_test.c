@@ -18,7 +18,6 @@
 #include <sys/file.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -318,9 +317,16 @@ TEST(walk__a_tree)
     struct list_entry entry;
     uint32_t root;
 
+    const char part[] = "inside/.a.zcrp-0123456789abcdef";
+
     ck_assert_int_eq(mkfifo(path_of("inside/pipe"), 0600), 0);
+    ck_assert_int_eq(mknod(path_of(part), S_IFREG | 0600, 0), 0);
+    ck_assert_int_eq(mknod(path_of("inside/.a.zcrp-0123456789abcdeg"), S_IFREG | 0600, 0), 0);
     ck_assert_int_eq(walk_add(&walk, -1, path_of("inside//")), 0);
     expect(&walk, "inside", ENTRY_DIRECTORY);
+    ck_assert_int_eq(walk_next(&walk, &entry, &root), WALK_TROUBLE);
+    ck_assert_str_eq(walk.path, part);
+    expect(&walk, "inside/.a.zcrp-0123456789abcdeg", ENTRY_FILE);
     expect(&walk, "inside/a", ENTRY_DIRECTORY);
     expect(&walk, "inside/a/b", ENTRY_DIRECTORY);
     expect(&walk, "inside/a/b/file", ENTRY_FILE);
@@ -484,18 +490,13 @@ TEST(partial__on_a_share_with_one_owner, .needs = is_root)
 TEST(partial__without_a_descriptor)
 {
     struct partial partial;
-    struct rlimit before;
 
     ck_assert_int_eq(partial_open(&partial, top, "new"), 0);
     ck_assert_int_eq(partial_allocate(&partial, 100000, false), 0);
     partial_close(&partial);
-    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-    int next = dup(top);
-    ck_assert_int_eq(close(next), 0);
-    const struct rlimit one = {(rlim_t)next + 1, before.rlim_max}; /* for the folder */
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &one), 0);
+    struct rlimit before = own_leave_descriptors(1); /* for the folder */
     int code = partial_open(&partial, top, "new"), error = errno;
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    own_limit_descriptors(before);
     ck_assert_int_eq(code, -1);
     ck_assert_int_eq(error, EMFILE);
     ck_assert_int_eq(partial_open(&partial, top, "new"), 0);

@@ -1,3 +1,4 @@
+#include "../../support/own.h"
 #include "../../support/suite.h"
 #include "platform/pages.h"
 #include "platform/system.h"
@@ -6,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { PAGES = 64, WAIT_US = 1000, WAITS = 10000 };
@@ -102,15 +102,12 @@ static bool tells_touched_pages(void)
 TEST(pages_are_there__a_descriptor_is_left_again, .needs = tells_touched_pages)
 {
     uint8_t *at = untouched_page();
-    struct rlimit before, none;
 
     pages_after_fork(); /* as if nobody had looked */
-    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    struct rlimit before = own_leave_descriptors(0);
     ck_assert(!pages_are_there(memory, 1));
     ck_assert(pages_are_there(at, 1));
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    own_limit_descriptors(before);
     ck_assert(!pages_are_there(at, 1));
     (void)munmap(at, page);
 }
