@@ -258,9 +258,10 @@ TEST(asleep__while_the_library_looks)
     close_pair(&p);
 }
 
-/* A waiter looks while the library's thread receives, leaves, and has the socket armed for it. Then
- * a message comes behind that thread's last look: nobody wakes the thread, so it looks again. */
-TEST(asleep__not_without_what_comes_behind_the_last_look)
+enum { TRIES = 20 };
+
+/* False: the sender took the socket, as it does where the first message stood still for 100 ms. */
+static bool comes_behind_the_last_look(void)
 {
     struct pair p = open_pair();
 
@@ -280,12 +281,27 @@ TEST(asleep__not_without_what_comes_behind_the_last_look)
     atomic_store(&at.is_silent, true);
     atomic_store(&at.has_offered, false);
     assert_int_equal(zcrp_submit(p.sender, p.out[1], BYTES), ZCRP_OK);
-    await_long(&at.has_offered);
-    assert_true(atomic_load(&at.has_offered));
+    await(&at.has_offered);
+    bool is_so = atomic_load(&at.has_offered);
+    atomic_store(&at.is_silent, is_so);
     atomic_store(&at.may_go, true);
     assert_int_equal(zcrp_wait_any(&p.in[1], 1, 10000 * MS), 0);
     atomic_store(&at.is_silent, false);
     close_pair(&p);
+    return is_so;
+}
+
+/* A waiter looks while the library's thread receives, leaves, and has the socket armed for it. Then
+ * a message comes behind that thread's last look: nobody wakes the thread, so it looks again. */
+TEST(asleep__not_without_what_comes_behind_the_last_look)
+{
+    bool is_so = false;
+
+    for (int i = 0; i < TRIES && !is_so; i++) {
+        setup();
+        is_so = comes_behind_the_last_look();
+    }
+    assert_true(is_so);
 }
 
 /* A link joins a queue amid a turn of the library's thread, and a message comes behind that
@@ -321,7 +337,7 @@ TEST(asleep__not_when_it_joins_a_queue_amid_a_turn)
 
 /* ---- a sender that sleeps on ---- */
 
-enum { ROOM = 4, MOST = ROOM + 4, TRIES = 20 }; /* some end before there is a backlog */
+enum { ROOM = 4, MOST = ROOM + 4 }; /* some end before there is a backlog */
 
 /* Does the sender sleep on, though whole messages end? And does a message wait for room? */
 static bool is_idle(struct zcrp_entity *sender, bool *has_backlog)
