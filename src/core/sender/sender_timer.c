@@ -264,9 +264,11 @@ bool sender_timer_allows_answer(struct sender_timer *t, instant now)
 
 void sender_timer_on_leave(struct sender_timer *t, instant now)
 {
+    instant progress = t->progress != 0 ? t->progress : now; /* another session is none */
+
     *t = (struct sender_timer){.heard = now,
                                .connect = NEVER,
-                               .progress = now,
+                               .progress = progress,
                                .sent = now,
                                .said = now,
                                .hello = now,

@@ -195,6 +195,28 @@ TEST(another_receiver__what_was_not_begun_goes_on)
     sender_rig_expect("0:0+10LA");
 }
 
+/* Nor does close wait any longer, however often that happens. */
+TEST(another_receiver__is_no_progress)
+{
+    sender_rig_submit(10);
+    sender_rig_pair(0, 0);
+    sender_close(rig.s, rig.now);
+    instant progress = sender_progress_at(rig.s);
+    for (unsigned i = 1; i <= 4; i++) {
+        struct hello hello;
+        while ((hello = sender_rig_hello()).nonce == 0)
+            sender_rig_wait();
+        sender_rig_cookie(&hello, 0);
+        (void)sender_rig_hello();
+        rig.pairing = (struct pairing){.session = RIG_SESSION + i, .tag = hello.pairing.tag};
+        rig.nonce = hello.nonce;
+        sender_rig_request(0, 0, 0);
+        rig.nonce = 0;
+        ck_assert_int_eq(sender_progress_at(rig.s), progress);
+        sender_rig_wait();
+    }
+}
+
 /* A sender that waits for a buffer has brought back the cookie of another receiver. */
 static struct hello show_cookie_while_idle(void)
 {
