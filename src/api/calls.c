@@ -62,7 +62,7 @@ static bool submit_message(struct zcrp_entity *e, struct message *m, nlong size)
     }
     if (e->lost != OUTCOME_OK)
         machine_fail(&e->machine, now, e->lost);
-    return !is_timed && m->life == MESSAGE_IN_MACHINE;
+    return !is_timed && m->life == MESSAGE_IN_MACHINE && !machine_has_event(&e->machine);
 }
 
 /* Is the user likely to submit more at once, which the message is to wait for? A queue's taker
@@ -257,7 +257,9 @@ static inline void leave_joined(struct zcrp_entity *e, const struct message *m)
     bool is_sender = k->role == MACHINE_SENDER;
     bool waits = is_sender && sender_awaits_buffer(k->sender, m->number); /* for a request */
 
-    if (!waits && is_sender && machine_is_in_transit(k))
+    if (machine_has_event(k))
+        entity_leave_ended(e);
+    else if (!waits && is_sender && machine_is_in_transit(k))
         leave_behind_others(e);
     else if (!waits && machine_has_burst(k))
         leave_sending(e);

@@ -238,6 +238,11 @@ bool machine_times_submit(const struct machine *m)
     return m->sender ? sender_times_submit(m->sender) : receiver_times_post(m->receiver);
 }
 
+bool machine_has_event(const struct machine *m)
+{
+    return m->sender != NULL && sender_has_event(m->sender);
+}
+
 bool machine_is_in_transit(const struct machine *m)
 {
     return m->sender != NULL && sender_is_in_transit(m->sender);

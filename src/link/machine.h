@@ -37,6 +37,9 @@ void machine_fini(struct machine *m);
  * brings no deadline forward. */
 bool machine_times_submit(const struct machine *m);
 
+/* Has submit ended a message of a sender's, or another one? */
+bool machine_has_event(const struct machine *m);
+
 /* Is anything of a sender's on its way? */
 bool machine_is_in_transit(const struct machine *m);
 

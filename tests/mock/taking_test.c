@@ -8,7 +8,9 @@
 #include "accept/connection.h"
 #include "accept/listener.h"
 #include "accept/peers.h"
+#include "link/entity.h"
 #include "link/life.h"
+#include "link/link.h"
 #include "platform/system.h"
 #include "platform/waking.h"
 #include "queue/queue.h"
@@ -18,6 +20,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -117,6 +120,44 @@ TEST(queue_add__while_a_message_ends)
 TEST(descriptor__while_a_message_ends)
 {
     begin_in_between(true);
+}
+
+/* The peer has said that its third buffer has one byte, and nothing of the second one. So the third
+ * message ends while it is submitted, and whoever waits for a descriptor is told at once. */
+TEST(descriptor__a_message_ends_while_it_is_submitted)
+{
+    static const struct zcrp_options o = {
+        .linger_ns = 1, .silence_ns = NEVER, .keepalive_ns = NEVER};
+    struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
+    struct zcrp_msg *in = zcrp_alloc_msg(10), *out[3];
+    struct zcrp_entity *receiver, *sender;
+
+    (void)setenv("ZCRP_NO_MEMORY", "1", 1);
+    assert_int_equal(zcrp_open_receiver(&receiver, sockets.receiver, &o), ZCRP_OK);
+    assert_int_equal(zcrp_open_sender(&sender, sockets.sender, &o), ZCRP_OK);
+    assert_int_equal(zcrp_submit(receiver, in, 10), ZCRP_OK);
+    for (int i = 0; i < 3; i++)
+        out[i] = zcrp_alloc_msg(10);
+    assert_int_equal(zcrp_submit(sender, out[0], 10), ZCRP_OK);
+    assert_int_equal(zcrp_wait_for(out[0], 20 * SECOND), ZCRP_OK);
+    int fd = zcrp_descriptor(sender);
+    while (zcrp_collect(sender) != NULL)
+        continue;
+    assert_int_equal(zcrp_submit(sender, out[1], 10), ZCRP_OK);
+    mutex_lock(&sender->link->mutex);
+    assert_true(sender_credit(sender->machine.sender, 2, 1));
+    mutex_unlock(&sender->link->mutex);
+    assert_false(is_readable(fd));
+    assert_int_equal(zcrp_submit(sender, out[2], 10), ZCRP_OK);
+    assert_true(is_readable(fd));
+    assert_ptr_equal(zcrp_collect(sender), out[2]);
+    assert_int_equal(zcrp_error(out[2]), ZCRP_ERROR_TOO_LARGE);
+    (void)zcrp_close(sender);
+    (void)zcrp_close(receiver);
+    for (int i = 0; i < 3; i++)
+        zcrp_free_msg(out[i]);
+    zcrp_free_msg(in);
+    loopback_close(&sockets);
 }
 
 /* ---- a caller comes ---- */

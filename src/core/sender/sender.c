@@ -100,6 +100,11 @@ bool sender_times_submit(const struct sender *s)
     return s->messages.open == 0 || s->session.is_parting; /* then the message ends at once */
 }
 
+bool sender_has_event(const struct sender *s)
+{
+    return s->messages.ready > 0;
+}
+
 bool sender_is_in_transit(const struct sender *s)
 {
     return s->recovery.in_transit.units > 0;

@@ -108,9 +108,12 @@ bool sender_submit(struct sender *s, instant now, void *user, const uint8_t *buf
 bool sender_submit_pieces(struct sender *s, instant now, void *user, const struct pieces *pieces,
                           uint64_t size, uint64_t *number);
 
-/* May submit look at `now`, or end the message at once? If not, and something is in transit, it
- * moves no deadline, and there is no event to take. */
+/* May submit look at `now`? If not, and something is in transit, it moves no deadline. */
 bool sender_times_submit(const struct sender *s);
+
+/* Is there an event to take? Submit ends a message at once for which the peer is known to have too
+ * small a buffer, or to have withdrawn it. */
+bool sender_has_event(const struct sender *s);
 
 /* Is anything on its way that was not acknowledged yet? */
 bool sender_is_in_transit(const struct sender *s);
