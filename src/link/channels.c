@@ -77,16 +77,24 @@ static struct channel *channel_on(const struct channels *c, uint64_t cookie)
     return c->cookie[in] == cookie ? c->in : c->out;
 }
 
-/* Each socket's path discovery before the library changed it: takes the value that another channel
- * on the socket has, if there is one. With `leaves` that channel alone keeps it. */
-static void share_discovery(struct channels *c, bool leaves)
+/* What two channels of one socket know of it: its path discovery before the library changed it, and
+ * the library's filter. With `leaves` the other one alone keeps them. */
+static void share(struct channel *c, struct channel *other, bool leaves)
+{
+    c->discovery_before = leaves ? -1 : other->discovery_before;
+    if (leaves && c->has_filter) {
+        c->has_filter = false;
+        other->has_filter = true;
+    }
+}
+
+static void share_sockets(struct channels *c, bool leaves)
 {
     for (const struct channels *other = first; other != NULL; other = other->next)
         for (int i = 0; i < 2 && other != c; i++) {
-            const struct channel *theirs = channel_on(other, c->cookie[i]);
+            struct channel *theirs = channel_on(other, c->cookie[i]);
             if (theirs != NULL)
-                channel_on(c, c->cookie[i])->discovery_before =
-                    leaves ? -1 : theirs->discovery_before;
+                share(channel_on(c, c->cookie[i]), theirs, leaves);
         }
 }
 
@@ -112,7 +120,7 @@ static bool registry_add(struct channels *c)
 static void registry_on_open(struct channels *c)
 {
     mutex_lock(&mutex);
-    share_discovery(c, false);
+    share_sockets(c, false);
     c->is_changing = false;
     mutex_unlock(&mutex);
     condition_broadcast(&changed);
@@ -125,7 +133,7 @@ static void registry_on_close(struct channels *c)
     while (must_wait(c))
         (void)condition_wait(&changed, &mutex, NEVER);
     c->is_changing = true;
-    share_discovery(c, true);
+    share_sockets(c, true);
     mutex_unlock(&mutex);
 }
 

@@ -155,6 +155,37 @@ TEST(row09__junk_of_strangers_does_not_stay)
     assert_clean(&receiver, "1,600 datagrams before the sender came");
 }
 
+/* The kernel copies a datagram before it looks at the checksum. It says nothing of one that is
+ * wrong, and poll drops those that no other stands in front of. */
+TEST(row09__junk_with_wrong_checksums_does_not_stay)
+{
+    static struct raw raw;
+    uint8_t junk[RAW_PAYLOAD];
+    struct stage stage;
+    struct victim sender, receiver;
+
+    stage_open(&stage, 1500);
+    victim_start(&sender, &stage, STAGE_LEFT);
+    victim_start(&receiver, &stage, STAGE_RIGHT);
+    ck_assert_int_eq(victim_open(&receiver, false, attack_receiver(), attack_sender(), NULL), 0);
+    ck_assert_int_eq(victim_open(&sender, true, attack_sender(), attack_receiver(), NULL), 0);
+    ck_assert_int_eq(victim_submit(&receiver, 1, SHORT, 0), 0);
+    ck_assert_int_eq(victim_submit(&sender, 1, SHORT, 1), 0);
+    ck_assert_int_eq(victim_wait(&receiver, 1, 20000 * VICTIM_MS), ZCRP_OK);
+    ck_assert_int_eq(victim_submit(&receiver, 0, BUFFER, 0), 0);
+    raw_open(&raw, &stage, STAGE_LEFT, attack_receiver().port);
+    memset(junk, JUNK, sizeof(junk));
+    for (unsigned i = 0; i < 800; i++) {
+        raw_udp(&raw, attack_sender(), attack_receiver(), junk, 100);
+        raw_damaged(&raw, attack_sender(), attack_receiver(), junk, RAW_PAYLOAD);
+        raw_flush(&raw);
+    }
+    ck_assert_int_eq(victim_submit(&sender, 0, SHORT, 1), 0);
+    ck_assert_int_eq(victim_wait(&receiver, 0, 20000 * VICTIM_MS), ZCRP_OK);
+    ck_assert(victim_holds(&receiver, 0, 1));
+    assert_clean(&receiver, "800 datagrams with a wrong checksum");
+}
+
 /* What a sender may say that is paired, and is not accepted. */
 static void say_junk(struct hostile *h, const uint8_t *junk, unsigned i)
 {

@@ -202,8 +202,8 @@ static void add(struct raw *raw, uint32_t to, size_t size)
         raw_flush(raw);
 }
 
-void raw_marked(struct raw *raw, struct raw_end from, struct raw_end to, const uint8_t *payload,
-                size_t bytes, uint8_t service)
+static void add_udp(struct raw *raw, struct raw_end from, struct raw_end to, const uint8_t *payload,
+                    size_t bytes, uint8_t service, bool is_damaged)
 {
     uint8_t *packet = raw->packet[raw->count], *udp = packet + ip_head();
 
@@ -215,7 +215,21 @@ void raw_marked(struct raw *raw, struct raw_end from, struct raw_end to, const u
         memcpy(udp + UDP_HEAD, payload, bytes);
     if (place_is_ipv6())
         put_checksum6(packet, IPPROTO_UDP, UDP_CHECKSUM, UDP_HEAD + bytes);
+    if (is_damaged)
+        udp[UDP_CHECKSUM] ^= 0x5A; /* where IPv4 had none it has one now */
     add(raw, to.address, ip_head() + UDP_HEAD + bytes);
+}
+
+void raw_marked(struct raw *raw, struct raw_end from, struct raw_end to, const uint8_t *payload,
+                size_t bytes, uint8_t service)
+{
+    add_udp(raw, from, to, payload, bytes, service, false);
+}
+
+void raw_damaged(struct raw *raw, struct raw_end from, struct raw_end to, const uint8_t *payload,
+                 size_t bytes)
+{
+    add_udp(raw, from, to, payload, bytes, 0, true);
 }
 
 void raw_udp(struct raw *raw, struct raw_end from, struct raw_end to, const uint8_t *payload,

@@ -46,6 +46,9 @@ void raw_close(struct raw *raw);
 /* Adds a datagram to the batch, and sends the batch when it is full. */
 void raw_udp(struct raw *raw, struct raw_end from, struct raw_end to, const uint8_t *payload,
              size_t bytes);
+/* With a wrong checksum. */
+void raw_damaged(struct raw *raw, struct raw_end from, struct raw_end to, const uint8_t *payload,
+                 size_t bytes);
 void raw_marked(struct raw *raw, struct raw_end from, struct raw_end to, const uint8_t *payload,
                 size_t bytes, uint8_t service);
 void raw_icmp(struct raw *raw, const struct raw_icmp *icmp);

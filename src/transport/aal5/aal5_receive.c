@@ -295,6 +295,7 @@ int aal5_receive(struct channel *c, struct landing *l)
     struct incoming in;
 
     l->received = 0;
+    l->is_spoilt |= c->has_leftovers;
     if (l->openings == 0)
         return 0;
     in.packets = 0;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/filter.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -89,6 +90,20 @@ bool socket_is_set(const char *variable)
     return value && *value && !(value[0] == '0' && !value[1]);
 }
 
+/* recvmsg copies a datagram to where it is to land, looks at its checksum behind that, and does not
+ * say that there was one with a wrong sum. Where a socket has a filter the kernel looks before it
+ * queues the datagram. So this one takes all; the user's own does as well. */
+static bool look_before_landing(const struct channel *c)
+{
+    struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
+    struct sock_fprog program = {.len = 1, .filter = &all};
+    socklen_t steps = 0;
+    bool has_one = getsockopt(c->fd, SOL_SOCKET, SO_GET_FILTER, NULL, &steps) != 0 || steps > 0;
+
+    return channel_is_udp(c) && !has_one &&
+           setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
+}
+
 /* A kernel that knows an offload may still fail to use it: that shows in sending. */
 static void find_offloads(struct channel *c, const struct channel_options *options)
 {
@@ -139,6 +154,7 @@ int channel_init(struct channel *c, int fd, const struct channel_options *option
         grow_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, aal5_send_bytes(c));
     c->drops_seen = drops_so_far(fd);
     (void)socket_set(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+    c->has_filter = error == 0 && look_before_landing(c);
     return error;
 }
 
@@ -148,6 +164,8 @@ void channel_fini(struct channel *c)
         aal5_close(c);
     if (c->has_gro)
         (void)socket_set(c->fd, IPPROTO_UDP, NUMBER_UDP_GRO, 0);
+    if (c->has_filter)
+        (void)socket_set(c->fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
     socket_ecn_end(c);
     socket_path_end(c);
 }

@@ -395,6 +395,7 @@ int socket_receive(struct channel *c, struct landing *l)
     struct socket_packets packets;
 
     l->received = 0;
+    l->is_spoilt |= c->has_leftovers; /* of which some were queued before socket_open.c's filter */
     if (l->openings == 0)
         return 0;
     for (uint32_t d = 0; d < l->openings; d++)
@@ -408,5 +409,6 @@ int socket_receive(struct channel *c, struct landing *l)
     for (uint32_t d = 0; d < (uint32_t)filled; d++)
         fill_opening(c, l, d, &packets.message[d]);
     l->received = (uint32_t)filled;
+    l->is_spoilt |= l->received < l->openings && !l->cannot_fault; /* recvmmsg tells a fault late */
     return filled;
 }

@@ -5,6 +5,7 @@
 #include "../../support/mock.h"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -21,6 +22,7 @@ struct fake {
     int mtu, discovery, receive_buffer, send_buffer, buffer_limit, drops;
     bool may_force, knows_gso, knows_gro;
     int gro, overflow; /* as set; -1: not */
+    int filter;        /* its steps; 0: it has none */
     int segment;       /* UDP_SEGMENT; 0: not */
     bool knows_ecn;    /* of its domain */
     int tos, class;    /* of IPv4 and IPv6 */
@@ -100,6 +102,11 @@ int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
         ((uint32_t *)value)[SK_MEMINFO_DROPS] = (uint32_t)fake.drops;
         return 0;
     }
+    if (level == SOL_SOCKET && name == SO_GET_FILTER) {
+        assert_int_equal(*size, 0); /* it asks how many steps there are */
+        *size = (socklen_t)fake.filter;
+        return 0;
+    }
     if (!found)
         return fail_with(ENOPROTOOPT);
     assert_int_equal(*size, sizeof(int));
@@ -120,12 +127,18 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
     int number;
 
     assert_int_equal(fd, FD);
+    if (level == SOL_SOCKET && name == SO_ATTACH_FILTER) {
+        fake.filter = ((const struct sock_fprog *)value)->len;
+        return 0;
+    }
     assert_int_equal(size, sizeof(number));
     memcpy(&number, value, sizeof(number));
     if (level == SOL_SOCKET && (name == SO_RCVBUF || name == SO_RCVBUFFORCE))
         return set_buffer(&fake.receive_buffer, number, name == SO_RCVBUFFORCE);
     if (level == SOL_SOCKET && (name == SO_SNDBUF || name == SO_SNDBUFFORCE))
         return set_buffer(&fake.send_buffer, number, name == SO_SNDBUFFORCE);
+    if (level == SOL_SOCKET && name == SO_DETACH_FILTER)
+        fake.filter = 0;
     int *found = find_option(level, name);
     if (!found)
         return fail_with(ENOPROTOOPT);
@@ -251,9 +264,20 @@ TEST(channel_init__unix)
 TEST(channel_fini__gives_back)
 {
     assert_int_equal(channel_init(&c, FD, &everything), 0);
+    assert_int_equal(fake.filter, 1);
     channel_fini(&c);
     assert_int_equal(fake.gro, 0);
+    assert_int_equal(fake.filter, 0);
     assert_int_equal(fake.discovery, IP_PMTUDISC_WANT);
+}
+
+TEST(channel_fini__leaves_the_users_filter)
+{
+    fake.filter = 7;
+    assert_int_equal(channel_init(&c, FD, &everything), 0);
+    assert_int_equal(fake.filter, 7);
+    channel_fini(&c);
+    assert_int_equal(fake.filter, 7);
 }
 
 TEST(channel_fini__touches_no_more_than_open)

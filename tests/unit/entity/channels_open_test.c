@@ -54,6 +54,15 @@ static int discovery(int fd)
     return value;
 }
 
+/* Has the library had the kernel look at checksums? */
+static bool has_filter(int fd)
+{
+    socklen_t steps = 0;
+
+    ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &steps), 0);
+    return steps > 0;
+}
+
 /* Two descriptors of one socket are a channel that goes both ways. */
 TEST(channels_open__one_socket_or_two)
 {
@@ -100,7 +109,7 @@ TEST(channels_open__refused)
 
 /* A sender and a receiver have one socket of two in common: each is given back as it was, by the
  * last that has it. */
-TEST(channels_close__gives_back_path_discovery)
+TEST(channels_close__gives_sockets_back)
 {
     static const int values[] = {IP_PMTUDISC_DONT, IP_PMTUDISC_DO, IP_PMTUDISC_WANT};
     struct channels sender = {0}, receiver = {0};
@@ -112,10 +121,13 @@ TEST(channels_close__gives_back_path_discovery)
         ck_assert_int_eq(open_on(&receiver, false, sockets[2], sockets[1]), ZCRP_OK);
         channels_close(sender_first ? &sender : &receiver);
         ck_assert_int_eq(discovery(sockets[1]), IP_PMTUDISC_PROBE);
+        ck_assert(has_filter(sockets[1]));
         ck_assert_int_eq(discovery(sockets[sender_first ? 0 : 2]), values[sender_first ? 0 : 2]);
         channels_close(sender_first ? &receiver : &sender);
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 3; i++) {
             ck_assert_int_eq(discovery(sockets[i]), values[i]);
+            ck_assert(!has_filter(sockets[i]));
+        }
     }
 }
 
