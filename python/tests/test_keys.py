@@ -162,6 +162,7 @@ def test_errors_of_files_name_them(tmp_path):
             (lambda: zcrp.Keys.certificate(missing, certificate, authorities), zcrp.SystemCallError, errno.ENOENT,
              missing),
             (lambda: zcrp.Keys.certificate(certificate, key, authorities), FileNotFoundError, errno.ENOENT, key),
+            (lambda: zcrp.Keys.certificate(certificate, file, authorities), zcrp.ExposedKeyError, errno.EACCES, file),
             (lambda: zcrp.Keys.certificate(certificate, certificate, missing), zcrp.SystemCallError, errno.ENOENT,
              missing)):
         with pytest.raises(kind) as failure:

@@ -172,6 +172,35 @@ def test_message_that_nobody_keeps(queue, pair):
     assert not one._handle.told and not one._handle.held[1]
 
 
+def test_two_threads_add_one_source(queue, pair):
+    """One of them is refused, and the other one is told of all."""
+    one, other = pair
+    second, refused = zcrp.Queue(), []
+
+    def add_to_second():
+        try:
+            second.add(other)
+        except zcrp.ArgumentError as error:
+            refused.append(error)
+
+    class Members(dict):
+        """The second thread comes when the first one has seen that the source is in no queue."""
+
+        def __setitem__(self, number, member):
+            self.thread = in_thread(add_to_second)
+            self.thread.join(0.5)
+            super().__setitem__(number, member)
+
+    queue._members = members = Members()
+    queue.add(other)
+    members.thread.join()
+    assert len(refused) == 1 and len(second) == 0
+    other.post_receive(bytearray(4))
+    one.send(b"some")
+    assert take(queue).source is other
+    second.close()
+
+
 def test_remove(queue, pair):
     one, other = pair
     queue.add(other)
