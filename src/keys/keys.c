@@ -377,6 +377,8 @@ static int check_own(gnutls_certificate_credentials_t own, size_t *bytes)
     int code = gnutls_certificate_get_x509_crt(own, 0, &chain, &count);
 
     *bytes = 0;
+    if (code < 0)
+        return code; /* GnuTLS has told the number by then, and has freed what it made */
     for (unsigned int i = 0; i < count; i++) {
         if (code >= 0)
             code = check_certificate(chain[i], bytes);

@@ -72,10 +72,6 @@ GNUTLS(certificate_set_x509_key_mem,
        (gnutls_certificate_credentials_t c, const gnutls_datum_t *text, const gnutls_datum_t *own,
         gnutls_x509_crt_fmt_t format),
        (c, text, own, format))
-GNUTLS(certificate_get_x509_crt,
-       (gnutls_certificate_credentials_t c, unsigned int index, gnutls_x509_crt_t **chain,
-        unsigned int *count),
-       (c, index, chain, count))
 GNUTLS(init, (gnutls_session_t * session, unsigned int flags), (session, flags))
 GNUTLS(session_ext_register,
        (gnutls_session_t session, const char *name, int number, gnutls_ext_parse_type_t when,
@@ -99,6 +95,19 @@ GNUTLS(aead_cipher_init,
        (gnutls_aead_cipher_hd_t * handle, gnutls_cipher_algorithm_t cipher,
         const gnutls_datum_t *key),
        (handle, cipher, key))
+
+/* Where it fails, it has told the number already. */
+int __real_gnutls_certificate_get_x509_crt(gnutls_certificate_credentials_t c, unsigned int index,
+                                           gnutls_x509_crt_t **chain, unsigned int *count);
+int __wrap_gnutls_certificate_get_x509_crt(gnutls_certificate_credentials_t c, unsigned int index,
+                                           gnutls_x509_crt_t **chain, unsigned int *count)
+{
+    if (!fails())
+        return __real_gnutls_certificate_get_x509_crt(c, index, chain, count);
+    *chain = NULL;
+    *count = 1;
+    return GNUTLS_E_MEMORY_ERROR;
+}
 
 /* ---- keys ---- */
 
