@@ -24,36 +24,47 @@ size_t identity_find_shared(const struct zcrp_keys *keys, const char *identity, 
 
 enum { RSA_MODULUS_BITS_MOST = 4096, RSA_EXPONENT_BYTES_MOST = 4 };
 
-static bool is_small_rsa(gnutls_pubkey_t key, unsigned int modulus_bits)
+static int rsa_bounds(gnutls_pubkey_t key, unsigned int modulus_bits)
 {
     gnutls_datum_t modulus = {NULL, 0}, exponent = {NULL, 0};
 
-    if (modulus_bits > RSA_MODULUS_BITS_MOST ||
-        gnutls_pubkey_export_rsa_raw2(key, &modulus, &exponent, GNUTLS_EXPORT_FLAG_NO_LZ) < 0)
-        return false;
+    if (modulus_bits > RSA_MODULUS_BITS_MOST)
+        return GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
+    int code = gnutls_pubkey_export_rsa_raw2(key, &modulus, &exponent, GNUTLS_EXPORT_FLAG_NO_LZ);
+    if (code < 0)
+        return code;
     bool is_small = exponent.size <= RSA_EXPONENT_BYTES_MOST;
     gnutls_free(modulus.data);
     gnutls_free(exponent.data);
-    return is_small;
+    return is_small ? 0 : GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
 }
 
-static bool has_known_curve(gnutls_pubkey_t key)
+static int curve_bounds(gnutls_pubkey_t key)
 {
     gnutls_ecc_curve_t curve;
+    int code = gnutls_pubkey_export_ecc_raw2(key, &curve, NULL, NULL, 0);
 
-    return gnutls_pubkey_export_ecc_raw2(key, &curve, NULL, NULL, 0) >= 0 &&
-           (curve == GNUTLS_ECC_CURVE_SECP256R1 || curve == GNUTLS_ECC_CURVE_SECP384R1 ||
-            curve == GNUTLS_ECC_CURVE_SECP521R1);
+    if (code < 0)
+        return code;
+    bool is_known = curve == GNUTLS_ECC_CURVE_SECP256R1 || curve == GNUTLS_ECC_CURVE_SECP384R1 ||
+                    curve == GNUTLS_ECC_CURVE_SECP521R1;
+    return is_known ? 0 : GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
 }
 
-bool identity_has_bounds(gnutls_pubkey_t key)
+int identity_bounds(gnutls_pubkey_t key)
 {
     unsigned int bits = 0;
     int kind = gnutls_pubkey_get_pk_algorithm(key, &bits);
+    int code = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
 
+    if (kind == GNUTLS_PK_EDDSA_ED25519)
+        return 0;
     if (kind == GNUTLS_PK_RSA)
-        return is_small_rsa(key, bits);
-    return kind == GNUTLS_PK_EDDSA_ED25519 || (kind == GNUTLS_PK_ECDSA && has_known_curve(key));
+        code = rsa_bounds(key, bits);
+    else if (kind == GNUTLS_PK_ECDSA)
+        code = curve_bounds(key);
+    return code >= 0 || code == GNUTLS_E_MEMORY_ERROR ? code
+                                                      : GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
 }
 
 /* A key that was shown: of a certificate, or raw. */
@@ -65,7 +76,7 @@ static bool is_bounded(enum keys_kind kind, const gnutls_datum_t *shown)
         return false;
     int code = kind == KEYS_RAW ? gnutls_pubkey_import(key, shown, GNUTLS_X509_FMT_DER)
                                 : gnutls_pubkey_import_x509_raw(key, shown, GNUTLS_X509_FMT_DER, 0);
-    bool is_so = code >= 0 && identity_has_bounds(key);
+    bool is_so = code >= 0 && identity_bounds(key) == 0;
     gnutls_pubkey_deinit(key);
     return is_so;
 }

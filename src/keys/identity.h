@@ -43,8 +43,9 @@ struct zcrp_keys {
  * bytes; how many; 0: there is none. */
 size_t identity_find_shared(const struct zcrp_keys *keys, const char *identity, uint8_t *key);
 
-/* Is this public key of a kind and a size with which a signature may be checked (zcrp.h)? */
-bool identity_has_bounds(gnutls_pubkey_t key);
+/* 0 if this public key is of a kind and a size with which a signature may be checked (zcrp.h), else
+ * GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM; or GNUTLS_E_MEMORY_ERROR: it is not known. */
+int identity_bounds(gnutls_pubkey_t key);
 
 /* Is the peer of this session one that is taken, if it has the key that it has shown? Looks at what
  * was shown only, and checks nothing that was signed with it. A certificate has to be for the side

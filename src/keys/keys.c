@@ -279,8 +279,8 @@ static int take_own(gnutls_certificate_credentials_t own, const gnutls_datum_t *
         code = gnutls_pubkey_init(&public);
     if (code >= 0)
         code = gnutls_pubkey_import_privkey(public, key, GNUTLS_KEY_DIGITAL_SIGNATURE, 0);
-    if (code >= 0 && !identity_has_bounds(public))
-        code = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
+    if (code >= 0)
+        code = identity_bounds(public);
     if (code >= 0)
         code = gnutls_pubkey_export2(public, GNUTLS_X509_FMT_PEM, &info);
     if (code >= 0)
@@ -359,8 +359,8 @@ static int check_certificate(gnutls_x509_crt_t certificate, size_t *bytes)
 
     if (code >= 0)
         code = gnutls_pubkey_import_x509(key, certificate, 0);
-    if (code >= 0 && !identity_has_bounds(key))
-        code = GNUTLS_E_UNSUPPORTED_SIGNATURE_ALGORITHM;
+    if (code >= 0)
+        code = identity_bounds(key);
     if (key != NULL)
         gnutls_pubkey_deinit(key);
     if (code >= 0)

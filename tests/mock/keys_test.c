@@ -8,6 +8,7 @@
 /* wrap: gnutls_init gnutls_session_ext_register gnutls_priority_set gnutls_credentials_set */
 /* wrap: gnutls_psk_allocate_client_credentials gnutls_psk_allocate_server_credentials */
 /* wrap: gnutls_psk_set_client_credentials gnutls_hkdf_expand gnutls_aead_cipher_init */
+/* wrap: gnutls_pubkey_export_rsa_raw2 gnutls_pubkey_export_ecc_raw2 */
 #include "../support/mock.h"
 
 #ifdef ZCRP_KEYS
@@ -57,6 +58,13 @@ GNUTLS(pubkey_import_privkey,
        (key, own, usage, flags))
 GNUTLS(pubkey_export2, (gnutls_pubkey_t key, gnutls_x509_crt_fmt_t format, gnutls_datum_t *text),
        (key, format, text))
+GNUTLS(pubkey_export_rsa_raw2,
+       (gnutls_pubkey_t key, gnutls_datum_t *modulus, gnutls_datum_t *exponent, unsigned int flags),
+       (key, modulus, exponent, flags))
+GNUTLS(pubkey_export_ecc_raw2,
+       (gnutls_pubkey_t key, gnutls_ecc_curve_t *curve, gnutls_datum_t *x, gnutls_datum_t *y,
+        unsigned int flags),
+       (key, curve, x, y, flags))
 GNUTLS(pubkey_import_x509, (gnutls_pubkey_t key, gnutls_x509_crt_t of, unsigned int flags),
        (key, of, flags))
 GNUTLS(certificate_set_rawpk_key_mem,
@@ -131,18 +139,14 @@ static void write_file(char path[ROOM], const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* A certificate of the own key, that has signed itself. It is made here, so no day comes on which
- * it has ended. */
-static void write_certificate(void)
+/* A certificate of this key, that has signed itself. It is made here, so no day comes on which it
+ * has ended. */
+static void write_certificate(gnutls_x509_privkey_t key)
 {
     static const unsigned char serial = 1;
-    const gnutls_datum_t pem = {(unsigned char *)own_key, sizeof(own_key) - 1};
-    gnutls_x509_privkey_t key;
     gnutls_x509_crt_t crt;
     gnutls_datum_t text;
 
-    assert_int_equal(gnutls_x509_privkey_init(&key), 0);
-    assert_int_equal(gnutls_x509_privkey_import(key, &pem, GNUTLS_X509_FMT_PEM), 0);
     assert_int_equal(gnutls_x509_crt_init(&crt), 0);
     assert_int_equal(gnutls_x509_crt_set_version(crt, 3), 0);
     assert_int_equal(gnutls_x509_crt_set_serial(crt, &serial, 1), 0);
@@ -157,6 +161,32 @@ static void write_certificate(void)
     write_file(certificate_path, "certificate", (const char *)text.data);
     gnutls_free(text.data);
     gnutls_x509_crt_deinit(crt);
+}
+
+/* The files of a new key of this kind, instead of those that there were. */
+static void write_new_key(gnutls_pk_algorithm_t kind, unsigned int bits)
+{
+    gnutls_x509_privkey_t key;
+    gnutls_datum_t text;
+
+    assert_int_equal(gnutls_x509_privkey_init(&key), 0);
+    assert_int_equal(gnutls_x509_privkey_generate(key, kind, bits, 0), 0);
+    assert_int_equal(gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_PEM, &text), 0);
+    write_file(key_path, "key", (const char *)text.data);
+    write_certificate(key);
+    gnutls_free(text.data);
+    gnutls_x509_privkey_deinit(key);
+}
+
+static void write_own_key(void)
+{
+    const gnutls_datum_t pem = {(unsigned char *)own_key, sizeof(own_key) - 1};
+    gnutls_x509_privkey_t key;
+
+    assert_int_equal(gnutls_x509_privkey_init(&key), 0);
+    assert_int_equal(gnutls_x509_privkey_import(key, &pem, GNUTLS_X509_FMT_PEM), 0);
+    write_file(key_path, "key", own_key);
+    write_certificate(key);
     gnutls_x509_privkey_deinit(key);
 }
 
@@ -164,8 +194,7 @@ static void setup(void)
 {
     strcpy(folder + strlen(folder) - 6, "XXXXXX");
     assert_non_null(mkdtemp(folder));
-    write_file(key_path, "key", own_key);
-    write_certificate();
+    write_own_key();
     write_file(shared_path, "shared",
                "alice:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n");
 }
@@ -223,16 +252,40 @@ static bool lacks(make_keys make, int turn)
     return has_failed;
 }
 
+/* Each of its calls fails once. */
+static void lacks_each(make_keys make)
+{
+    int calls = 0;
+
+    while (lacks(make, calls + 1))
+        calls++;
+    assert_true(calls >= 3);
+}
+
 TEST(keys__no_memory)
 {
     static const make_keys all[] = {make_shared, make_raw, make_certificate, read_shared,
                                     read_pair};
 
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        int calls = 0;
-        while (lacks(all[i], calls + 1))
-            calls++;
-        assert_true(calls >= 3);
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        lacks_each(all[i]);
+}
+
+/* Of these kinds the check looks at the key's numbers, for which there has to be memory. */
+TEST(keys__no_memory_for_the_check_of_a_key)
+{
+    static const struct {
+        gnutls_pk_algorithm_t kind;
+        unsigned int bits;
+    } kinds[] = {
+        {GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1)},
+        {GNUTLS_PK_RSA, 2048},
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        write_new_key(kinds[i].kind, kinds[i].bits);
+        lacks_each(read_pair);
+        lacks_each(make_certificate);
     }
 }
 
