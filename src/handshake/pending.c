@@ -338,8 +338,15 @@ static struct pending_handshake *choose(struct pending *p, instant now, instant 
     return chosen;
 }
 
-/* Reads what has come, and answers. True if the handshake has ended with it, well or not. Only what
- * the caller has sealed shows that it is there. Without the mutex. */
+/* Has a handshake that was to begin, or to go on, had no memory for that? */
+static bool has_lacked(const struct pending_handshake *h)
+{
+    return h->tls == NULL || h->tls->verdict == TLS_LACKS;
+}
+
+/* Reads what has come, and answers: nothing, if there was no memory to finish the answer. True if
+ * the handshake has ended with it, well or not. Only what the caller has sealed shows that it is
+ * there. Without the mutex. */
 static bool go_on(const struct pending_rules *rules, struct pending_handshake *h,
                   const struct datagram_queue *came, const struct caller *caller)
 {
@@ -354,6 +361,8 @@ static bool go_on(const struct pending_rules *rules, struct pending_handshake *h
             tls_handshake_hear(tls, clock_now(), came->datagram[i].bytes, came->datagram[i].size);
     if (tls->machine.proven > proven)
         h->heard = clock_now();
+    if (has_lacked(h))
+        return has_ended;
     handshake_expire(&tls->machine, clock_now());
     while ((size = handshake_take(&tls->machine, datagram)) > 0)
         rules->send(rules->context, caller, datagram, size);
@@ -393,9 +402,9 @@ static void free_before(struct pending *p, const struct pending_handshake *newes
 }
 
 /* Goes on with a handshake, for which it leaves the mutex. A host is charged for each handshake
- * that begins, and gets that back if it ends well. A handshake that could not begin for want of
- * memory is over: its caller says again what began it. One that has ended well is over once its
- * caller is admitted. */
+ * that begins, and gets that back if it ends well. A handshake that could not begin, or go on, for
+ * want of memory is over: its caller says again what began it, or learns that it is forgotten, and
+ * begins anew. One that has ended well is over once its caller is admitted. */
 static void serve(struct pending *p, struct pending_handshake *h, instant now)
 {
     const struct caller caller = h->caller;
@@ -414,18 +423,18 @@ static void serve(struct pending *p, struct pending_handshake *h, instant now)
     if (h->tls == NULL)
         h->tls = begin(&p->rules, h->tag, h->nonce);
     bool has_ended = h->tls != NULL && go_on(&p->rules, h, &came, &caller);
-    bool is_done = h->tls != NULL && h->tls->verdict == TLS_DONE;
-    bool is_over = h->tls == NULL || (is_done && admit(&p->rules, h, &caller));
+    bool lacks = has_lacked(h), is_done = !lacks && h->tls->verdict == TLS_DONE;
+    bool is_over = lacks || (is_done && admit(&p->rules, h, &caller));
     mutex_lock(&p->mutex);
     h->state = PENDING_WAITS;
-    if (h->tls == NULL || (is_done && has_ended))
+    if (lacks || (is_done && has_ended))
         sources_refund(&p->sources, h->host);
     if (is_done && has_ended)
         free_before(p, h);
     if (is_done)
         h->again = clock_now() + PENDING_PAUSE;
     else
-        p->counts.refused += has_ended;
+        p->counts.refused += has_ended && !lacks;
     if (is_over || ends_at(p, h) <= now)
         free_place(h);
 }

@@ -31,6 +31,12 @@ void tls_handshake_destroy(struct tls_handshake *h)
     free(h);
 }
 
+/* Who listens refuses nobody for want of memory. Who connects has failed, and says so. */
+static bool is_to_refuse(const struct tls_handshake *h)
+{
+    return h->verdict == TLS_FAILED || (h->verdict == TLS_LACKS && h->machine.is_connecting);
+}
+
 /* False: it brought nothing new. The connecting side makes its first bytes only for somebody who
  * has answered. */
 static bool on_datagram(struct tls_handshake *h, instant now, const uint8_t *datagram, size_t size)
@@ -50,7 +56,7 @@ bool tls_handshake_hear(struct tls_handshake *h, instant now, const uint8_t *dat
     h->verdict = tls_turn(h->tls, now);
     if (h->verdict == TLS_DONE)
         handshake_end(&h->machine);
-    else if (h->verdict == TLS_FAILED)
+    else if (is_to_refuse(h))
         handshake_refuse(&h->machine);
     return h->verdict != TLS_GOES_ON;
 }

@@ -18,6 +18,7 @@ struct tls {
     uint8_t secret[2][CHAIN_SECRET_BYTES]; /* of application data: out, in */
     struct tls_credit credit;              /* given, or of the peer's */
     bool is_peer_taken;                    /* it is, if it has the key that it has shown */
+    bool lacks_memory;                     /* on_secret or on_identity had none */
     enum tls_verdict verdict;
 };
 
@@ -54,7 +55,8 @@ static int on_secret(gnutls_session_t session, gnutls_record_encryption_level_t 
         if (level != GNUTLS_ENCRYPTION_LEVEL_HANDSHAKE || t->second[i] != NULL)
             continue;
         t->second[i] = chain_create(cipher_of(session), secret[i]);
-        if (t->second[i] == NULL)
+        t->lacks_memory = t->second[i] == NULL;
+        if (t->lacks_memory)
             return -1;
     }
     return begin_second(t);
@@ -120,11 +122,11 @@ static bool read_name(char name[ZCRP_KEYS_IDENTITY_MOST + 1], const gnutls_datum
     return true;
 }
 
-/* 0 and the key; -1 for an identity that is not known. */
+/* 0 and the key; -1 for an identity that is not known, or without memory. */
 static int on_identity(gnutls_session_t session, const gnutls_datum_t *identity,
                        gnutls_datum_t *key)
 {
-    const struct tls *t = gnutls_session_get_ptr(session);
+    struct tls *t = gnutls_session_get_ptr(session);
     char name[ZCRP_KEYS_IDENTITY_MOST + 1];
     uint8_t bytes[ZCRP_KEYS_PSK_MOST];
     size_t count = read_name(name, identity) ? identity_find_shared(t->keys, name, bytes) : 0;
@@ -134,6 +136,7 @@ static int on_identity(gnutls_session_t session, const gnutls_datum_t *identity,
     if (key->data != NULL)
         memcpy(key->data, bytes, count);
     explicit_bzero(bytes, sizeof(bytes));
+    t->lacks_memory = count > 0 && key->data == NULL;
     return key->data != NULL ? 0 : -1;
 }
 
@@ -282,8 +285,9 @@ struct tls_credit tls_credit(const struct tls *t)
 
 /* ---- turns ---- */
 
-/* Hands over the bytes of a level. False if they are nothing that belongs there. */
-static bool feed(struct tls *t, enum handshake_level level)
+/* Hands over the bytes of a level. 0 or more, or an error of GnuTLS: they are nothing that belongs
+ * there, or there is no memory. */
+static int feed(struct tls *t, enum handshake_level level)
 {
     const gnutls_record_encryption_level_t theirs = level == HANDSHAKE_LEVEL_FIRST
                                                         ? GNUTLS_ENCRYPTION_LEVEL_INITIAL
@@ -292,8 +296,15 @@ static bool feed(struct tls *t, enum handshake_level level)
     size_t count = handshake_read(t->h, level, &bytes);
 
     if (count == 0)
-        return true;
-    return gnutls_handshake_write(t->session, theirs, bytes, count) >= 0;
+        return 0;
+    return gnutls_handshake_write(t->session, theirs, bytes, count);
+}
+
+/* Of a handshake that has ended with this error. GnuTLS has one of its own for a callback that has
+ * failed. */
+static enum tls_verdict verdict_of(const struct tls *t, int error)
+{
+    return error == GNUTLS_E_MEMORY_ERROR || t->lacks_memory ? TLS_LACKS : TLS_FAILED;
 }
 
 static enum tls_verdict shake(struct tls *t)
@@ -301,7 +312,7 @@ static enum tls_verdict shake(struct tls *t)
     int code = gnutls_handshake(t->session);
 
     if (code < 0)
-        return gnutls_error_is_fatal(code) != 0 ? TLS_FAILED : TLS_GOES_ON;
+        return gnutls_error_is_fatal(code) != 0 ? verdict_of(t, code) : TLS_GOES_ON;
     bool is_taken = t->keys->kind == KEYS_SHARED || t->is_peer_taken; /* a binder was checked */
     return is_taken ? TLS_DONE : TLS_FAILED;
 }
@@ -311,8 +322,8 @@ enum tls_verdict tls_turn(struct tls *t, instant now)
 {
     t->now = now;
     for (int level = 0; level < HANDSHAKE_LEVELS && t->verdict == TLS_GOES_ON; level++) {
-        bool is_legal = feed(t, (enum handshake_level)level);
-        t->verdict = is_legal ? shake(t) : TLS_FAILED;
+        int code = feed(t, (enum handshake_level)level);
+        t->verdict = code < 0 ? verdict_of(t, code) : shake(t);
     }
     return t->verdict;
 }

@@ -29,6 +29,7 @@ enum tls_verdict {
     TLS_GOES_ON,
     TLS_DONE,   /* there are keys, and the peer is who it should be */
     TLS_FAILED, /* the peer has no accepted key, or its bytes were no handshake */
+    TLS_LACKS,  /* no memory: it cannot go on, and nobody is refused for that */
 };
 
 /* A handshake with these keys, which are held as long as it exists. NULL: no memory. */
