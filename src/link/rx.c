@@ -202,7 +202,8 @@ static enum news look_at_memory(struct zcrp_entity *e, enum hearing hearing)
     return news;
 }
 
-/* Does what a look has found. */
+/* Does what a look has found. Only what is to be received takes a workspace: with other news `w`
+ * may be NULL. */
 static enum arrival follow(struct zcrp_entity *e, struct workspace *w, enum news news,
                            enum hearing hearing)
 {
@@ -235,8 +236,8 @@ enum arrival rx_turn_in_memory(struct zcrp_entity *e)
 {
     enum news news = look_at_memory(e, HEAR_MEMORY);
 
-    if (news == NEWS_NONE || news == NEWS_LANDED)
-        return news == NEWS_NONE ? ARRIVAL_NONE : ARRIVAL_FULL;
+    if (news != NEWS_SOME && news != NEWS_ANSWERS)
+        return follow(e, NULL, news, HEAR_MEMORY); /* a push is claimed, and nobody else does it */
     struct workspace *w = workspace_take();
     if (w == NULL)
         return ARRIVAL_NONE;
