@@ -232,8 +232,11 @@ static bool offer_slots(struct shm *n)
     return true;
 }
 
+/* The sender may have given up meanwhile: then neither end is here. */
 static void consent(struct shm *n, enum shm_refusal why)
 {
+    uint32_t word = CONSENT_NONE;
+
     n->sight = (why == SHM_FINE ? SIGHT_MEMORY : 0U) |
                (n->in->arena != NULL && may_read_itself() ? SIGHT_ARENA : 0U);
     if (why == SHM_FINE && offer_slots(n))
@@ -243,8 +246,9 @@ static void consent(struct shm *n, enum shm_refusal why)
     rendezvous_prove(secret_of(n->meeting), BY_RECEIVER, n->peer.nonce, n->page->proof);
     atomic_store(&n->page->sight, n->sight);
     atomic_store(&n->page->why, why);
-    atomic_store(&n->page->consent, why == SHM_FINE ? CONSENT_YES : CONSENT_NO);
-    decide(n, why);
+    bool is_in_time = atomic_compare_exchange_strong(&n->page->consent, &word,
+                                                     why == SHM_FINE ? CONSENT_YES : CONSENT_NO);
+    decide(n, is_in_time || why != SHM_FINE ? why : SHM_ELSEWHERE);
 }
 
 /* Somebody who is not the sender leaves the socket open for it. */
@@ -387,6 +391,20 @@ static void on_greeting(struct shm *n, const struct rendezvous_arrival *a)
         decide(n, why);
 }
 
+/* What it has said by now (enum shm_consent, or anything else). A sender that gives up writes NO
+ * where nothing was said: one of the two is first, and both know which. */
+static uint32_t consent_of(struct shm *n, bool gives_up)
+{
+    uint32_t word = CONSENT_NONE;
+
+    if (n->page == NULL)
+        return CONSENT_NONE;
+    if (!gives_up)
+        return atomic_load(&n->page->consent);
+    (void)atomic_compare_exchange_strong(&n->page->consent, &word, CONSENT_NO);
+    return word;
+}
+
 static void look_for_word(struct shm *n)
 {
     struct rendezvous_arrival a;
@@ -397,7 +415,7 @@ static void look_for_word(struct shm *n)
         on_greeting(n, &a);
     else if (a.bytes > 0)
         on_refusal(n, &a);
-    else if (atomic_load(&n->page->consent) == CONSENT_NONE)
+    else if (consent_of(n, true) == CONSENT_NONE)
         decide(n, SHM_ELSEWHERE);
     rendezvous_close(&a);
 }
@@ -433,13 +451,14 @@ static void begin(struct shm *n)
 static void look_for_consent(struct shm *n)
 {
     instant now = clock_now();
-    uint32_t consent = n->page != NULL ? atomic_load(&n->page->consent) : CONSENT_NONE;
+    bool is_late = now - n->meeting->began > ANSWER_BY;
+    uint32_t consent = consent_of(n, is_late);
 
     if (consent == CONSENT_YES)
         begin(n);
     else if (consent != CONSENT_NONE)
         decide(n, refusal_of(atomic_load(&n->page->why)));
-    else if (now - n->meeting->began > ANSWER_BY)
+    else if (is_late)
         decide(n, SHM_ELSEWHERE);
     else if (take_look(n, now))
         look_for_word(n);

@@ -21,7 +21,8 @@
 
 enum { SHM_UNUSED = 1728, SHM_PAGE = 4096, SHM_RING_NEAR = 16 }; /* bytes, and notes */
 
-/* What the receiver says. */
+/* What the receiver says, once; later only NO instead of YES. A sender that gives up before writes
+ * NO itself: then the receiver cannot consent any more. */
 enum shm_consent { CONSENT_NONE, CONSENT_YES, CONSENT_NO };
 
 /* What the receiver can read of the sender's; and what it offers. Bits. */

@@ -738,6 +738,82 @@ TEST(shm_lets_read__in_vain)
     assert_int_equal(own_descriptors(), descriptors_before);
 }
 
+/* ---- a sender that has given up ---- */
+
+/* As if the meeting had begun earlier. */
+static void put_back(struct shm *end, duration by)
+{
+    end->meeting->began -= by;
+}
+
+/* The sender gives up, and the receiver, which may read now, learns of it. */
+static void expect_both_away(void)
+{
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_ELSEWHERE);
+    wait_until_time(n.receiver);
+    assert_int_equal(shm_look(n.receiver), SHM_AWAY);
+    assert_int_equal(shm_why(n.receiver), SHM_ELSEWHERE);
+}
+
+/* Nobody has looked for so long that the sender waits no more. */
+TEST(shm_consent__too_late)
+{
+    connect_at_yama();
+    put_back(n.sender, 3 * SECOND);
+    kernel.has_yama = false;
+    expect_both_away();
+}
+
+TEST(shm_consent__too_late_to_an_arena)
+{
+    n.arena[0] = sender_terms.own = shared_arena_create(2 * SHM_STAGING);
+    connect_at_yama();
+    put_back(n.sender, 3 * SECOND);
+    put_back(n.receiver, 2 * SECOND);
+    kernel.has_yama = false;
+    break_call(READV, EPERM);
+    expect_both_away();
+    free_both();
+    shared_arena_let_go(n.arena[0]);
+    n.arena[0] = NULL;
+}
+
+/* The question whether it may read was lost, and the receiver has closed its socket. */
+TEST(shm_consent__to_a_sender_that_was_not_asked)
+{
+    struct refusal_message lost;
+
+    connect_at_yama();
+    assert_int_equal(recv(n.sender->meeting->socket, &lost, sizeof(lost), 0), sizeof(lost));
+    kernel.has_yama = false;
+    expect_both_away();
+}
+
+/* What the receiver knows better it goes on saying. */
+TEST(shm_refuse__too_late)
+{
+    connect_at_yama();
+    put_back(n.sender, 3 * SECOND);
+    put_back(n.receiver, 2 * SECOND);
+    assert_int_equal(shm_look(n.sender), SHM_AWAY);
+    assert_int_equal(shm_why(n.sender), SHM_ELSEWHERE);
+    wait_until_time(n.receiver);
+    assert_int_equal(shm_look(n.receiver), SHM_AWAY);
+    assert_int_equal(shm_why(n.receiver), SHM_FORBIDDEN);
+}
+
+/* The sender has not looked for long, but the receiver has consented before. */
+TEST(shm_consent__found_late)
+{
+    begin_to_listen();
+    assert_int_equal(connect_sender(), SHM_FINE);
+    assert_int_equal(shm_look(n.receiver), SHM_HERE);
+    put_back(n.sender, 3 * SECOND);
+    assert_int_equal(shm_look(n.sender), SHM_HERE);
+    assert_int_equal(shm_look(n.receiver), SHM_HERE);
+}
+
 /* ---- a socket of somebody else's ---- */
 
 /* The receiver's socket has closed, and somebody who saw its name listens there. */
