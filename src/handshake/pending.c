@@ -402,9 +402,10 @@ static void free_before(struct pending *p, const struct pending_handshake *newes
 }
 
 /* Goes on with a handshake, for which it leaves the mutex. A host is charged for each handshake
- * that begins, and gets that back if it ends well. A handshake that could not begin, or go on, for
- * want of memory is over: its caller says again what began it, or learns that it is forgotten, and
- * begins anew. One that has ended well is over once its caller is admitted. */
+ * that begins, and gets that back if it ends well, or if there was no memory to begin. One that
+ * cannot go on for want of memory is over, and charged, because the caller's bytes may have caused
+ * that: the caller says again what began it, or learns that it is forgotten, and begins anew. One
+ * that has ended well is over once its caller is admitted. */
 static void serve(struct pending *p, struct pending_handshake *h, instant now)
 {
     const struct caller caller = h->caller;
@@ -427,7 +428,7 @@ static void serve(struct pending *p, struct pending_handshake *h, instant now)
     bool is_over = lacks || (is_done && admit(&p->rules, h, &caller));
     mutex_lock(&p->mutex);
     h->state = PENDING_WAITS;
-    if (lacks || (is_done && has_ended))
+    if (h->tls == NULL || (is_done && has_ended))
         sources_refund(&p->sources, h->host);
     if (is_done && has_ended)
         free_before(p, h);
