@@ -64,10 +64,12 @@ static bool shrink_units(struct zcrp_entity *e, uint32_t refused)
     return entity_is_sender(e) && sender_on_refused_size(e->machine.sender, clock_now(), refused);
 }
 
-/* The peer is to read the burst's units. Messages that were decided meanwhile are not read. */
+/* The peer is to read the burst's units. Messages that were decided meanwhile are not read. It may
+ * never read them, and acknowledge them all the same. */
 static void on_burst_held(struct zcrp_entity *e, const struct burst *burst, uint32_t sent)
 {
     sender_held(e->machine.sender, burst, sent);
+    transport_begin_watch(e->transport);
     for (uint32_t i = 0; i < burst->pins; i++)
         if (sender_is_decided(e->machine.sender, burst->pin[i].message))
             ways_take_back(e, burst->pin[i].message);

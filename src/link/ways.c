@@ -89,6 +89,19 @@ void ways_take_back(struct zcrp_entity *e, uint64_t message)
         on_released(e, &released);
 }
 
+/* The peer reads nothing. What has gone as a whole goes in units. A message that is decided all the
+ * same, because the peer has acknowledged or refused it, is held for it no longer. All others wait
+ * on, and their limits run: a peer that is only slow need not be sent them again. */
+static void take_back_unread(struct zcrp_entity *e)
+{
+    uint64_t message;
+
+    ways_take_back(e, TRANSPORT_ANY_WHOLE);
+    for (uint32_t ahead = 0; transport_find_held(e->transport, &ahead, &message);)
+        if (sender_is_decided(e->machine.sender, message))
+            ways_take_back(e, message);
+}
+
 /* ---- credit ---- */
 
 bool ways_find_credit(const struct zcrp_entity *e)
@@ -182,7 +195,7 @@ void ways_tend(struct zcrp_entity *e, bool may_meet, struct ways_errand *errand)
     if (entity_is_sender(e))
         (void)reap(e);
     if (entity_is_sender(e) && transport_watch(t))
-        ways_take_back(e, TRANSPORT_ANY_WHOLE);
+        take_back_unread(e);
     const struct transport_facts facts = {
         .pairing = pairing_of(e),
         .is_idle = entity_is_sender(e) && sender_gauges(e->machine.sender).in_transit == 0,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const duration WATCH = 50 * MILLISECOND; /* over whole messages that the peer may not read */
+static const duration WATCH = 50 * MILLISECOND; /* over notes that the peer may not read */
 
 _Static_assert((int)TRANSPORT_WHOLE == (int)SHM_WHOLE, "of one size");
 _Static_assert((int)TRANSPORT_CREDIT == (int)SHM_CREDIT, "as many");
@@ -168,6 +168,29 @@ bool transport_take_back(struct transport *t, uint64_t message, struct released 
            shm_take_back(t->shm, message, released);
 }
 
+bool transport_find_held(const struct transport *t, uint32_t *ahead, uint64_t *message)
+{
+    return t->is_sender && transport_is_memory(t) && shm_find_held(t->shm, ahead, message);
+}
+
+void transport_begin_watch(struct transport *t)
+{
+    if (t->watch_at == NEVER)
+        t->watch_at = clock_now() + WATCH;
+}
+
+bool transport_watch(struct transport *t)
+{
+    instant now = t->watch_at != NEVER ? clock_now() : 0;
+    uint64_t message;
+
+    if (now < t->watch_at)
+        return false;
+    bool has_held = transport_find_held(t, &(uint32_t){0}, &message);
+    t->watch_at = has_held ? now + WATCH : NEVER;
+    return has_held && shm_stands_still(t->shm);
+}
+
 /* ---- messages as a whole ---- */
 
 bool transport_find_credit(const struct transport *t, uint64_t in_session, uint64_t *size)
@@ -202,12 +225,6 @@ bool transport_put_whole(struct transport *t, uint64_t in_session, uint64_t owne
     return true;
 }
 
-void transport_begin_watch(struct transport *t)
-{
-    if (t->watch_at == NEVER)
-        t->watch_at = clock_now() + WATCH;
-}
-
 bool transport_has_wholes(const struct transport *t)
 {
     return t->is_sender && transport_is_memory(t) && shm_has_wholes(t->shm);
@@ -216,17 +233,6 @@ bool transport_has_wholes(const struct transport *t)
 bool transport_has_arrived(const struct transport *t)
 {
     return transport_takes_wholes(t) && shm_has_whole_to_reap(t->shm);
-}
-
-bool transport_watch(struct transport *t)
-{
-    instant now = t->watch_at != NEVER ? clock_now() : 0;
-
-    if (now < t->watch_at)
-        return false;
-    bool has_wholes = transport_takes_wholes(t) && shm_has_wholes(t->shm);
-    t->watch_at = has_wholes ? now + WATCH : NEVER;
-    return has_wholes && shm_stands_still(t->shm);
 }
 
 bool transport_whole(struct transport *t, uint32_t ahead, struct whole_arrived *whole)

@@ -66,7 +66,7 @@ struct transport {
     bool must_wake_peer;       /* (tx) the peer sleeps */
     _Atomic bool has_pushed;   /* (a) since its waiter slept last */
     instant found;             /* (m) when DRAINING began */
-    instant watch_at;          /* (m) whole messages are there: does the peer read them then? */
+    instant watch_at;          /* (m) notes hold messages: does the peer read them then? */
     instant ended_at;          /* (m) the peer's process has: then the session does, */
     uint32_t put_off;          /* (m) which was put off so often */
     uint64_t crossings;        /* (m) receives, or pushes, that began so far */
@@ -224,6 +224,21 @@ bool transport_take_arrived(struct transport *t, struct released *released);
 #define TRANSPORT_ANY_WHOLE (UINT64_MAX - 2)
 bool transport_take_back(struct transport *t, uint64_t message, struct released *released);
 
+/* The first message that a note holds, which is a unit's or of all of it, from note `*ahead` on;
+ * then `*ahead` is behind that note. Locked. False: there is none. */
+bool transport_find_held(const struct transport *t, uint32_t *ahead, uint64_t *message);
+
+/* Does a deadline show that the peer does not read what was put into memory? If not, a thread that
+ * has put something begins one, and has to ask for it. */
+static inline bool transport_is_watched(const struct transport *t)
+{
+    return t->watch_at != NEVER;
+}
+void transport_begin_watch(struct transport *t);
+
+/* When it is time, looks whether the peer reads what holds messages. True: it has stopped to. */
+bool transport_watch(struct transport *t);
+
 /* ---- messages as a whole, locked ---- */
 
 enum { TRANSPORT_WHOLE = 4096, TRANSPORT_CREDIT = 256 }; /* as SHM_WHOLE, SHM_CREDIT */
@@ -254,21 +269,9 @@ bool transport_has_whole_room(struct transport *t, uint32_t messages, uint32_t b
 bool transport_put_whole(struct transport *t, uint64_t in_session, uint64_t owner,
                          struct iovec bytes);
 
-/* Does a deadline show that the peer does not read them? If not, a thread that has put some begins
- * one, and has to ask for it. */
-static inline bool transport_is_watched(const struct transport *t)
-{
-    return t->watch_at != NEVER;
-}
-void transport_begin_watch(struct transport *t);
-
 /* Are there any whose end is not known? Has the oldest arrived, or come back? */
 bool transport_has_wholes(const struct transport *t);
 bool transport_has_arrived(const struct transport *t);
-
-/* When it is time, looks whether the peer reads them. True: it is stopped, and all whole messages
- * are to be revoked. */
-bool transport_watch(struct transport *t);
 
 /* A receiver: does it read such messages? Nobody receives meanwhile, or the caller does. */
 static inline bool transport_reads_wholes(const struct transport *t)

@@ -218,6 +218,18 @@ bool ring_revoke(struct ring_writer *w, uint64_t owner, struct ring_revoked *rev
     return false;
 }
 
+bool ring_find_owner(const struct ring_writer *w, uint32_t *ahead, uint64_t *owner)
+{
+    uint64_t reaped = atomic_load(&w->reaped), head = atomic_load(&w->head);
+
+    while (reaped + *ahead < head) {
+        *owner = record_of((struct ring_writer *)w, reaped + (*ahead)++)->owner;
+        if (*owner != RING_NOBODY)
+            return true;
+    }
+    return false;
+}
+
 const struct ring_record *ring_pin(struct ring_writer *w, uint64_t number)
 {
     struct ring_record *record = record_of(w, number);

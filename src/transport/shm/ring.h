@@ -181,6 +181,10 @@ struct ring_revoked {
 #define RING_ANY_WHOLE (UINT64_MAX - 2)
 bool ring_revoke(struct ring_writer *w, uint64_t owner, struct ring_revoked *revoked);
 
+/* The owner of the first note that has one, from `*ahead` behind the oldest on; then `*ahead` is
+ * behind that note. False: there is none. By the thread that reaps. */
+bool ring_find_owner(const struct ring_writer *w, uint32_t *ahead, uint64_t *owner);
+
 /* Pins a note that has an owner; NULL if it is not offered any more, or has none. By the thread
  * that reaps, as all of these. */
 const struct ring_record *ring_pin(struct ring_writer *w, uint64_t number);

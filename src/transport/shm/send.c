@@ -259,6 +259,11 @@ bool shm_take_back(struct shm *n, uint64_t message, struct released *released)
     return true;
 }
 
+bool shm_find_held(const struct shm *n, uint32_t *ahead, uint64_t *message)
+{
+    return ring_find_owner(&n->out->ring, ahead, message);
+}
+
 /* ---- messages as a whole ---- */
 
 /* Somebody has looked, and the receiver has read nothing since. */

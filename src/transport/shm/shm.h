@@ -152,6 +152,10 @@ bool shm_take_arrived(struct shm *n, struct released *released);
 #define SHM_ANY_WHOLE (UINT64_MAX - 2)
 bool shm_take_back(struct shm *n, uint64_t message, struct released *released);
 
+/* The message that the first note holds, from `*ahead` behind the oldest on; then `*ahead` is
+ * behind that note. False: there is none. By the thread that reaps. */
+bool shm_find_held(const struct shm *n, uint32_t *ahead, uint64_t *message);
+
 /* Is there room for this many messages, of `bytes` together? */
 bool shm_has_whole_room(struct shm *n, uint32_t messages, uint32_t bytes);
 

@@ -264,6 +264,27 @@ TEST(ring_revoke__of_any_and_of_nobody)
     expect_next(RING_NOBODY); /* this one counts as before */
 }
 
+TEST(ring_find_owner__in_order)
+{
+    uint32_t ahead = 0;
+    uint64_t owner;
+    struct ring_revoked revoked;
+
+    ck_assert(!ring_find_owner(&writer, &ahead, &owner));
+    offer(7);
+    offer(RING_NOBODY);
+    offer(8);
+    offer(7);
+    ck_assert(ring_revoke(&writer, 7, &revoked));
+    ck_assert(ring_find_owner(&writer, &ahead, &owner));
+    ck_assert_uint_eq(owner, 8);
+    ck_assert_uint_eq(ahead, 3);
+    ck_assert(ring_find_owner(&writer, &ahead, &owner));
+    ck_assert_uint_eq(owner, 7);
+    ck_assert(!ring_find_owner(&writer, &ahead, &owner));
+    ck_assert_uint_eq(ahead, 4);
+}
+
 TEST(ring_skip__a_ring_of_revoked_notes)
 {
     struct ring_revoked of;
