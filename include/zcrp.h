@@ -599,10 +599,10 @@ ZCRP_PUBLIC ZCRP_MUST_USE int zcrp_open_receiver_sized(struct zcrp_entity **enti
  * ZCRP_ERROR_SILENT, _STALLED or _DIED say, close returns TIMEOUT at once. A peer that was never
  * found need not confirm. A sender's close waits for all its messages, also for those that the peer
  * has not posted a buffer for yet. It does not wait for messages that were cancelled: telling the
- * peer costs at most a round trip. ZCRP_ERROR_BUSY, after 100 ms: a message is in flight still, as
- * zcrp_cancel says, and nothing was freed. The only call that the entity still takes is zcrp_close,
- * which then returns what the first close has found out about the peer. ZCRP_ERROR_ARGUMENT for one
- * half of a connection: close the connection instead. */
+ * peer costs at most a round trip. ZCRP_ERROR_BUSY, after another 200 ms at most: a message is in
+ * flight still, as zcrp_cancel says, and nothing was freed. The only call that the entity still
+ * takes is zcrp_close, which then returns what the first close has found out about the peer.
+ * ZCRP_ERROR_ARGUMENT for one half of a connection: close the connection instead. */
 ZCRP_PUBLIC int zcrp_close(struct zcrp_entity *entity);
 
 /* Sends `size` bytes of the message (on a sender), or posts it to receive up to `size` (on a
@@ -695,9 +695,9 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
  * 200 ms at most.
  * ZCRP_ERROR_BUSY: a sender on this host has begun to copy to the buffer, and its process is
  * stopped; or a system call of this process takes longer than that, because memory of a peer on
- * this host does not arrive, or because its thread gets no processor. The message stays in flight,
- * and ends with ZCRP_ERROR_CANCELLED when the copy or the call is over, or the sender's process
- * ends.
+ * this host, or of a mapped file that it sends, does not arrive, or because its thread gets no
+ * processor. The message stays in flight, and ends with ZCRP_ERROR_CANCELLED when the copy or the
+ * call is over, or the sender's process ends.
  * ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
 

@@ -514,26 +514,38 @@ static bool take_back(struct zcrp_entity *e, struct message *m)
     return false;
 }
 
-/* Under the mutex. Does the peer write to this side's memory, or so it seems, or is a call out that
- * was out already at the last look, when `crossings` had begun? */
-static bool is_held_up(const struct zcrp_entity *e, uint64_t crossings)
-{
-    bool is_same = ways_are_crossing(e) && crossings == e->transport->crossings;
+/* How many calls that may hold a message had begun at the last look. */
+struct calls_begun {
+    uint64_t crossings, sends;
+};
 
-    return e->transport->is_late || is_same;
+/* Under the mutex. */
+static struct calls_begun calls_begun(const struct zcrp_entity *e)
+{
+    return (struct calls_begun){.crossings = e->transport->crossings, .sends = e->sends};
+}
+
+/* Under the mutex. Does the peer write to this side's memory, or so it seems, or is a call out that
+ * was out already at the last look? What a receiver sends is of no message. */
+static bool is_held_up(const struct zcrp_entity *e, const struct calls_begun *last)
+{
+    bool is_crossing = ways_are_crossing(e) && last->crossings == e->transport->crossings;
+    bool is_sending = entity_is_sender(e) && e->is_sending && last->sends == e->sends;
+
+    return e->transport->is_late || is_crossing || is_sending;
 }
 
 /* The event of a message that a burst or a plan holds comes when that call of the channel is over:
  * the latch tells. The library's threads never wait like this. False: it takes too long. */
-static bool await_end(struct zcrp_entity *e, struct message *m, uint64_t crossings)
+static bool await_end(struct zcrp_entity *e, struct message *m, struct calls_begun last)
 {
     bool is_late = false;
 
     while (!latch_is_open(&m->latch) && !is_late) {
         (void)latch_wait(&m->latch, clock_now() + ENTITY_BUSY_AFTER, 0, NULL, 0);
         entity_enter(e);
-        is_late = is_held_up(e, crossings);
-        crossings = e->transport->crossings;
+        is_late = is_held_up(e, &last);
+        last = calls_begun(e);
         entity_leave(e);
     }
     return latch_is_open(&m->latch);
@@ -555,9 +567,9 @@ int zcrp_cancel(struct zcrp_msg *message)
     bool is_cancelled = take_back(e, m);
     if (is_cancelled && e->machine.role == MACHINE_RECEIVER)
         tx_drain(e, SENDING_BURSTS);
-    uint64_t crossings = e->transport->crossings;
+    struct calls_begun begun = calls_begun(e);
     entity_leave(e);
-    bool has_ended = await_end(e, m, crossings);
+    bool has_ended = await_end(e, m, begun);
     entity_depart(e);
     if (!has_ended)
         return ZCRP_ERROR_BUSY;

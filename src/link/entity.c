@@ -496,6 +496,7 @@ void entity_leave_to_send(struct zcrp_entity *e)
 {
     bool any = false;
 
+    e->sends++;
     for (uint32_t role = 0; role < LINK_HALVES; role++) {
         struct zcrp_entity *half = e->link->half[role];
         if (!(e->link->touched & UINT32_C(1) << role))

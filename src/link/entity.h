@@ -37,7 +37,7 @@
 #include "workers/engine.h"
 #include "workers/workspace.h"
 
-/* How long a call waits for a late peer (transport_look_late). */
+/* How long a call waits for a late peer (transport_look_late), or for a system call. */
 #define ENTITY_BUSY_AFTER (100 * MILLISECOND)
 
 /* Where an entity stands. It only moves on, by entity_move. */
@@ -88,6 +88,7 @@ struct zcrp_entity {
     struct answering answering;   /* (m) a connection's receiver only */
     struct flush flush;           /* (m) delayed sending */
     bool is_sending;              /* (m) a thread has a burst out */
+    uint64_t sends;               /* (m) calls that send, begun so far */
     bool is_ready;                /* (m) the engine was asked to send */
     enum channel_verdict blocked; /* (m) why the next burst has to wait; OK: it has not */
     bool awaits_room;             /* (m) the engine was asked to say when the socket has room */

@@ -332,12 +332,25 @@ static bool close_machine(struct zcrp_entity *e, instant since)
     return machine_is_confirmed(&e->machine);
 }
 
+/* Within a locked section, as above. Waits until nobody sends. While messages are in flight, whose
+ * pages the call may wait for, that lasts until `limit` at most: then false. */
+static bool await_sending(struct zcrp_entity *e, instant limit)
+{
+    while (e->is_sending) {
+        bool holds = entity_is_sender(e) && sender_has_messages(e->machine.sender);
+        if (holds && clock_now() >= limit)
+            return false;
+        (void)condition_wait(&e->progress, &e->link->mutex, holds ? limit : NEVER);
+    }
+    return true;
+}
+
 /* The machine's last words: with them it answers the peer's close, or says that it has given up;
- * nobody repeats them. */
+ * nobody repeats them. If another thread sends for too long nobody says them, and the peer notices
+ * the silence. */
 static void say_last_words(struct zcrp_entity *e)
 {
-    while (e->is_sending)
-        (void)condition_wait(&e->progress, &e->link->mutex, NEVER);
+    (void)await_sending(e, clock_now() + ENTITY_BUSY_AFTER);
     if (e->blocked == CHANNEL_ABSENT) /* words wait for no page */
         e->blocked = CHANNEL_OK;
     tx_drain(e, SENDING_BURSTS);
@@ -393,7 +406,7 @@ bool entity_await_crossings(struct zcrp_entity *e)
     entity_enter(e);
     while (is_held_up(e) && clock_now() < until)
         (void)condition_wait(&e->progress, &e->link->mutex, until);
-    bool is_free = !is_held_up(e);
+    bool is_free = !is_held_up(e) && await_sending(e, until);
     entity_leave(e);
     return is_free;
 }

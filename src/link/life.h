@@ -35,9 +35,9 @@ int entity_linger(struct zcrp_entity *e, instant since);
  * call, after ZCRP_ERROR_BUSY, tells nobody again. */
 void entity_cut(struct zcrp_entity *e);
 
-/* Waits until no call is out that may sleep in a peer's memory, and no peer seems to write to a
- * message of this receiver. False if that takes longer than ENTITY_BUSY_AFTER: then it cannot go
- * away. After entity_linger. */
+/* Waits until no call is out that may sleep in a peer's memory, or sends, and no peer seems to
+ * write to a message of this receiver. False if that takes longer than ENTITY_BUSY_AFTER: then it
+ * cannot go away. After entity_linger. */
 bool entity_await_crossings(struct zcrp_entity *e);
 
 /* No turn of it runs any more, and nobody waits within. Its messages are over. */

@@ -1,6 +1,7 @@
 /* A call that reads from a peer's memory, or writes to it, and sleeps there: a peer that means harm
- * can bring that about. Cancel and close do not wait for it. */
-/* wrap: process_vm_readv process_vm_writev */
+ * can bring that about. Or a call that sends, and waits for pages of its message or for a
+ * processor. Cancel and close do not wait for it. */
+/* wrap: process_vm_readv process_vm_writev sendmsg sendmmsg */
 #include "../support/loopback.h"
 #include "../support/mock.h"
 #include "common/clock.h"
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,14 +24,21 @@ enum { BYTES = 1 << 20, MANY = 4096 };
 
 static const struct zcrp_options limits = {.linger_ns = 200 * MS, .spin_ns = 1000 * MS};
 
+/* What sticks. */
+enum place { READING, PUSHING, SENDING };
+
+static enum place place;
 static _Atomic bool must_stick, is_stuck; /* in this process only */
 
+/* Until the test says so; but who waits for this call waits in vain, and fails. */
 static void stick(size_t bytes)
 {
+    int64_t limit = clock_now_ns() + 20000 * MS;
+
     if (bytes < MANY || !atomic_load(&must_stick))
         return;
     atomic_store(&is_stuck, true);
-    while (atomic_load(&must_stick))
+    while (atomic_load(&must_stick) && clock_now_ns() < limit)
         (void)usleep(1000);
 }
 
@@ -49,6 +58,30 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here, unsigned l
     if (pid != getpid())
         stick(here[0].iov_len);
     return __real_process_vm_writev(pid, here, heres, there, theres, flags);
+}
+
+static void stick_with(const struct msghdr *message)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < message->msg_iovlen; i++)
+        bytes += message->msg_iov[i].iov_len;
+    if (place == SENDING)
+        stick(bytes);
+}
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    stick_with(message);
+    return __real_sendmsg(fd, message, flags);
+}
+
+int __real_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
+int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+{
+    stick_with(&messages[0].msg_hdr);
+    return __real_sendmmsg(fd, messages, count, flags);
 }
 
 static int open_end(struct zcrp_entity **e, const struct loopback *sockets, bool is_sender)
@@ -118,12 +151,16 @@ static void await_stuck(void)
     }
 }
 
-static void stick_and_end(bool is_sender, bool in_queue)
+static void stick_and_end(enum place where, bool in_queue)
 {
     struct user user = {.queue = NULL};
+    bool is_sender = where != READING;
     pthread_t mover;
 
+    place = where;
     (void)unsetenv("ZCRP_NO_MEMORY");
+    if (where == SENDING)
+        (void)setenv("ZCRP_NO_MEMORY", "1", 1);
     atomic_store(&is_stuck, false);
     struct loopback sockets = loopback_open(LOOPBACK_UDP4, false);
     pid_t peer = fork();
@@ -158,24 +195,34 @@ static void stick_and_end(bool is_sender, bool in_queue)
 
 TEST(stuck__reading)
 {
-    stick_and_end(false, false);
+    stick_and_end(READING, false);
 }
 
 TEST(stuck__pushing)
 {
     if (!has_pidfd()) /* then nobody pushes */
         skip();
-    stick_and_end(true, false);
+    stick_and_end(PUSHING, false);
 }
 
 TEST(stuck__reading_for_a_queue)
 {
-    stick_and_end(false, true);
+    stick_and_end(READING, true);
 }
 
 TEST(stuck__pushing_for_a_queue)
 {
     if (!has_pidfd())
         skip();
-    stick_and_end(true, true);
+    stick_and_end(PUSHING, true);
+}
+
+TEST(stuck__sending)
+{
+    stick_and_end(SENDING, false);
+}
+
+TEST(stuck__sending_for_a_queue)
+{
+    stick_and_end(SENDING, true);
 }

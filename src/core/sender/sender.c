@@ -206,6 +206,11 @@ bool sender_has_told_close(const struct sender *s)
     return s->is_agreed || s->session.was_paired;
 }
 
+bool sender_has_messages(const struct sender *s)
+{
+    return !messages_out_is_idle(&s->messages);
+}
+
 bool sender_has_live(const struct sender *s)
 {
     return s->messages.live > 0;

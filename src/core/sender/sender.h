@@ -340,7 +340,8 @@ void sender_agree_close(struct sender *s);
 /* Does the peer know of the close, once that is confirmed? Else there was nobody to tell. */
 bool sender_has_told_close(const struct sender *s);
 
-/* Is a message left that was neither refused nor ended? */
+/* Is a message left whose event was not taken? Or one that was neither refused nor ended? */
+bool sender_has_messages(const struct sender *s);
 bool sender_has_live(const struct sender *s);
 
 /* A close is under way and takes too long: what is left fails with CLOSED, and with the next burst
