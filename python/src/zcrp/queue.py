@@ -22,7 +22,7 @@ __all__ = ["Completion", "Happened", "Queue"]
 
 _ROOM = 64
 
-#: Held while a source is put into a queue, so that of two threads that add one source to two queues one is refused.
+#: Held while a source is put into a queue: of two threads that put one source into two queues one is refused.
 _joining = threading.Lock()
 os.register_at_fork(after_in_child=lambda: _joining._at_fork_reinit())  # type: ignore[attr-defined]
 
