@@ -385,17 +385,17 @@ struct door_post *door_post_new(int count)
 /* One that was BUSY has ended meanwhile, and zcrp_cancel says IDLE. */
 int door_post_cancel(struct door_post *post, bool *has_cancelled)
 {
+    bool is_busy = false;
+
     for (int i = post->count; i-- > 0;) {
         int code = zcrp_cancel(post->messages[i]);
-        post->is_late = post->is_late || code == ZCRP_ERROR_BUSY;
-        if (code == ZCRP_ERROR_BUSY)
-            return code;
+        is_busy = is_busy || code == ZCRP_ERROR_BUSY;
         if (code == ZCRP_OK ||
             (post->is_late && zcrp_error(post->messages[i]) == ZCRP_ERROR_CANCELLED))
             *has_cancelled = true;
     }
-    post->is_late = false;
-    return ZCRP_OK;
+    post->is_late = is_busy;
+    return is_busy ? ZCRP_ERROR_BUSY : ZCRP_OK;
 }
 
 static void cancel_all(struct door_post *post)

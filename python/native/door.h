@@ -130,7 +130,8 @@ uint64_t door_post_length(const struct door_post *post, int index);
 int door_post_result(const struct door_post *post, uint64_t lengths[]);
 
 /* Cancels what is in flight. ZCRP_OK: nothing is, and *has_cancelled is true if a message had not
- * ended, else as it was. ZCRP_ERROR_BUSY: the peer may still write to a message; call again. */
+ * ended, else as it was. ZCRP_ERROR_BUSY: the peer may still write to a message, which ends as
+ * cancelled afterwards. All others are cancelled. Another call says when nothing is in flight. */
 int door_post_cancel(struct door_post *post, bool *has_cancelled);
 
 /* As zcrp_wait_any over the messages of several posts that have not ended: ZCRP_OK if any has. */

@@ -9,6 +9,7 @@ import threading
 import pytest
 
 import zcrp
+from zcrp import _door, _zcrp
 
 HOST = "127.0.0.1"
 LONG = 20.0
@@ -33,6 +34,21 @@ def meet(options=None, host=HOST):
         here = listener.accept(LONG)
         thread.join()
     return here, there[0]
+
+
+class StoppedPeer:
+    """The library, with a peer on this host that is stopped amid a copy to whatever is cancelled. For a few looks."""
+
+    def __init__(self):
+        self.looks = 0
+
+    def door_post_cancel(self, post, has_cancelled):
+        self.looks += 1
+        assert self.looks < 100, "it waits for the peer"
+        return _door.BUSY
+
+    def __getattr__(self, name):
+        return getattr(_zcrp.lib, name)
 
 
 def in_thread(work):

@@ -13,7 +13,7 @@ import zcrp
 import zcrp.asyncio
 from zcrp import _door
 from zcrp._door import RECEIVER, SENDER
-from conftest import HOST, IMPATIENT, LONG, run_program
+from conftest import HOST, IMPATIENT, LONG, StoppedPeer, run_program
 
 
 def awaited(test):
@@ -657,8 +657,8 @@ def test_close_that_ends_with_its_loop():
 
 
 @awaited
-async def test_signal_ends_a_cancelled_close():
-    """That waits for a peer, which is stopped amid a copy to the buffer: it stays held."""
+async def test_signal_during_a_cancelled_close():
+    """Before all is cancelled. What is left is cancelled, too."""
     one, other = await meet(zcrp.Options(linger=60))
     room = bytearray(4)
     posted, sent = one.receive_into(room), one.send(bytes(10))
@@ -666,33 +666,82 @@ async def test_signal_ends_a_cancelled_close():
     class Signalled(Exception):
         pass
 
-    class Stopped:
-        looks = 0
-
+    class Struck(StoppedPeer):
         def door_post_cancel(self, post, has_cancelled):
             self.looks += 1
-            if self.looks == 3:
+            if self.looks == 1:
                 raise Signalled
-            return _door.BUSY
-
-        def __getattr__(self, name):
-            return getattr(zcrp._zcrp.lib, name)
+            return zcrp._zcrp.lib.door_post_cancel(post, has_cancelled)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_door, "lib", Stopped())
+        patch.setattr(_door, "lib", Struck())
         closing = asyncio.ensure_future(one.close())
         await asyncio.sleep(0)
         closing.cancel()
         await asyncio.wait([closing])
         assert isinstance(closing.exception(), Signalled)
-    with pytest.raises(BufferError):
-        room.append(1)
-    assert posted.cancel() and sent.cancel()
-    del closing  # its traceback
+    for ended in (posted, sent):
+        with pytest.raises(zcrp.MessageCancelledError):
+            await ended
+    del closing, posted, sent, ended  # the traceback
     gc.collect()
     room.append(1)
     assert await one.close() in (True, False)
     await other.close()
+
+
+@with_pair
+async def test_time_limit_while_a_peer_is_stopped(one, other):
+    """It is amid a copy to the buffer. The loop goes on, and the buffer is held until the peer goes on, too."""
+    room = bytearray(4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_door, "lib", StoppedPeer())
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(other.receive_into(room), 0.05)
+        with pytest.raises(BufferError):
+            room.append(1)
+    await one.send(b"word")
+    while other._waiting:
+        await asyncio.sleep(0)
+    room.append(1)
+
+
+@awaited
+async def test_abort_while_a_peer_is_stopped():
+    """It returns. The buffer is held until the connection is closed, which waits for the peer."""
+    one, other = await meet()
+    posted = other.receive_into(room := bytearray(4))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_door, "lib", StoppedPeer())
+        other.abort()
+        with pytest.raises(zcrp.MessageCancelledError):
+            await posted
+        with pytest.raises(BufferError):
+            room.append(1)
+    assert other._handle in _door._open and other._handle in _door._left
+    await other.close()
+    room.append(1)
+    await one.close()
+
+
+@awaited
+async def test_cancelled_close_while_a_peer_is_stopped():
+    one, other = await meet(zcrp.Options(linger=60))
+    posted, sent = one.receive_into(room := bytearray(4)), one.send(bytes(10))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_door, "lib", StoppedPeer())
+        closing = asyncio.ensure_future(one.close())
+        await asyncio.sleep(0)  # so that it waits
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        for ended in (posted, sent):
+            with pytest.raises(zcrp.MessageCancelledError):
+                await ended
+    assert one._handle.held[SENDER]
+    one.abort()
+    await asyncio.gather(one.close(), other.close())
+    room.append(1)
 
 
 def test_exit_with_messages_in_flight():

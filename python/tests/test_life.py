@@ -13,7 +13,7 @@ import zcrp
 import zcrp.asyncio
 from zcrp import _door, _zcrp
 from zcrp._buffers import writable
-from conftest import HOST, IMPATIENT, LONG, in_thread, meet, run_program
+from conftest import HOST, IMPATIENT, LONG, StoppedPeer, in_thread, meet, run_program
 
 
 def calls(connection):
@@ -576,13 +576,10 @@ def test_signal_ends_a_cancel(pair, monkeypatch):
     room = bytearray(4)
     posted = one.post_receive(room)
 
-    class Stopped:
+    class Stopped(StoppedPeer):
         def door_post_cancel(self, post, has_cancelled):
             time.sleep(0.001)
             return _door.BUSY
-
-        def __getattr__(self, name):
-            return getattr(zcrp._zcrp.lib, name)
 
     with monkeypatch.context() as patch:
         patch.setattr(_door, "lib", Stopped())
@@ -591,6 +588,17 @@ def test_signal_ends_a_cancel(pair, monkeypatch):
         room.append(1)
     assert posted.cancel()
     room.append(1)
+
+
+def test_signal_while_a_peer_is_stopped(pair, monkeypatch):
+    """The call does not wait for the peer, which is amid a copy to the buffer: it stays held."""
+    one, _ = pair
+    room = bytearray(4)
+    with monkeypatch.context() as patch:
+        patch.setattr(_door, "lib", StoppedPeer())
+        interrupted(lambda: one.receive_into(room))
+        with pytest.raises(BufferError):
+            room.append(1)
 
 
 def test_signal_ends_a_close():

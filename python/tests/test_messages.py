@@ -6,7 +6,8 @@ import time
 import pytest
 
 import zcrp
-from conftest import LONG, HOST, in_thread, meet
+from conftest import LONG, HOST, StoppedPeer, in_thread, meet
+from zcrp import _door
 from zcrp._zcrp import ffi
 
 SIZES = [0, 1, 63, 64, 1000, 1 << 14, 100_001, 1 << 20]
@@ -124,6 +125,24 @@ def test_time_limits(pair):
             with pytest.raises(zcrp.CallTimeoutError, match="the time limit passed"):
                 call()
             assert wait <= time.monotonic() - started < wait + 5
+
+
+def test_time_limit_while_a_peer_is_stopped(pair, monkeypatch):
+    """It is amid a copy to the buffer, which is held until the peer goes on: a later call releases it."""
+    one, other = pair
+    room = bytearray(4)
+    with monkeypatch.context() as patch:
+        patch.setattr(_door, "lib", StoppedPeer())
+        with pytest.raises(zcrp.CallTimeoutError) as failure:
+            other.receive_into(room, timeout=0.05)
+        with pytest.raises(BufferError):
+            room.append(1)
+    one.send(b"word")
+    thread = in_thread(lambda: one.send(b"next"))
+    assert other.receive_into(bytearray(4)) == 4
+    thread.join()
+    room.append(1)
+    assert failure.type is zcrp.CallTimeoutError  # whose traceback does not hold the buffer
 
 
 def test_wait_that_times_out_leaves_the_message(pair):

@@ -39,7 +39,7 @@ _gc, _post_new, _post_free = ffi.gc, lib.door_post_new, lib.door_post_free
 _submit_one, _is_over, _pass = lib.door_submit_one, lib.door_post_is_over, lib.door_pass
 
 _open: set[Handle] = set()
-#: Whoever waited for their close was interrupted. What is opened next looks whether they are closed.
+#: Nobody waits for their close, and they may hold buffers. What is opened next looks whether they are closed.
 _left: set[Handle] = set()
 
 
@@ -265,8 +265,11 @@ class Handle:
                 posted.append(number)
 
     def pass_one(self, half: int, export: Export, timeout: Optional[float]) -> int:
-        """Submits one message and waits for it. Its length. If it does not end well, it has ended."""
+        """Submits one message and waits for it. Its length. If it does not end well, it has ended, or a peer on this
+        host is stopped amid a copy to it (try_back): then reap releases it."""
         limit = -1 if timeout is None else limit_ns(timeout)
+        if self.posted[half]:
+            self.reap(half)
         number = next(_ids)
         post = self.take_post()
         self.held[half][number] = (post, export)
@@ -281,11 +284,16 @@ class Handle:
             if end == TIMEOUT:
                 end = self.go_on(post, limit)
         except BaseException:
-            self.take_back(half, number, post)
-            let_go([export])
+            if self.give_up(half, number, post) is not None:
+                let_go([export])
             raise
-        if end == TIMEOUT and not self.take_back(half, number, post):
-            end = lib.door_post_end(post, 0)  # it ended just then
+        if end == TIMEOUT:
+            was_in_flight = self.give_up(half, number, post)
+            if was_in_flight is None:
+                del export  # the traceback does not hold it
+                raise error_of_message(half, TIMEOUT)
+            if not was_in_flight:
+                end = lib.door_post_end(post, 0)  # it ended just then
         self.release(half, number)
         if end < 0:
             let_go([export])
@@ -300,23 +308,42 @@ class Handle:
             return TIMEOUT
         return in_slices(lambda slice_ns: int(lib.door_post_end(post, slice_ns)), limit - SLICE_NS if limit >= 0 else -1)
 
-    def take_back(self, half: int, number: int, post: Any) -> bool:
-        """Cancels what is in flight. False if all had ended. While a peer on this host is stopped amid a copy this takes
-        as long as that; a signal's exception ends it, and the buffer stays held."""
+    def try_back(self, half: int, number: int, post: Any) -> Optional[bool]:
+        """Cancels what is in flight. False if all had ended. None: a peer on this host is stopped amid a copy to a
+        buffer. The buffer stays held, and its message ends as cancelled once the peer goes on."""
         has_cancelled = ffi.new("bool *")
-        while lib.door_post_cancel(post, has_cancelled) == BUSY:
-            pass
+        if lib.door_post_cancel(post, has_cancelled) == BUSY:
+            return None
         self.release(half, number)
         return bool(has_cancelled[0])
 
+    def take_back(self, half: int, number: int, post: Any) -> bool:
+        """The same, and waits for a peer that is stopped. A signal's exception ends that, and the buffer stays held."""
+        while (was_in_flight := self.try_back(half, number, post)) is None:
+            pass
+        return was_in_flight
+
+    def give_up(self, half: int, number: int, post: Any) -> Optional[bool]:
+        """As try_back, of a message that is not in ``posted``: it comes in there if it stays in flight."""
+        was_in_flight = self.try_back(half, number, post)
+        if was_in_flight is None:
+            self.posted[half].append(number)
+        return was_in_flight
+
+    def try_all_back(self) -> None:
+        """Also what another thread submits meanwhile. What it submits later, it holds again. What stays in flight
+        because a peer is stopped (try_back) stays held."""
+        self._all_back(self.try_back)
+
     def take_all_back(self) -> None:
-        """Also what another thread submits meanwhile. What it submits later, it holds again."""
+        """The same, and waits for a peer that is stopped (take_back)."""
+        self._all_back(self.take_back)
+
+    def _all_back(self, back: Callable[[int, int, Any], Optional[bool]]) -> None:
         for half in (RECEIVER, SENDER):
             for number, (post, exports) in list(self.held[half].items()):
-                self.take_back(half, number, post)
-                while not _is_over(post):
+                while back(half, number, post) is not None and not _is_over(post):
                     self.held[half][number] = (post, exports)
-                    self.take_back(half, number, post)
 
     # ---- closing
 
@@ -356,15 +383,18 @@ class Handle:
         """Nobody waits for the close any more, which may not have begun: begins it, and cancels all messages."""
         _left.add(self)
         self.begin_close()
-        self.take_all_back()
+        self.try_all_back()
 
     def abandon(self) -> bool:
         """Cancels all messages, and closes in the background. False if it was closed before."""
         if self.was_closed:
             return False
-        self.take_all_back()
+        self.try_all_back()
         self.begin_close()
-        _open.discard(self)
+        if any(self.held):
+            _left.add(self)  # a peer is stopped amid a copy to a buffer
+        else:
+            _open.discard(self)
         return True
 
     # ---- what both kinds of connection ask

@@ -12,6 +12,7 @@ buffers ahead: call first, and await later::
         work(block, await ended)
 
 If you cancel this object, or the task that awaits it, the message is cancelled: the buffer is yours again at once.
+Only if a peer on this host is stopped while it writes to the buffer, the buffer is held until the peer goes on.
 
 One completion queue serves all connections and listeners of an event loop. The loop watches one descriptor for them,
 and one wake-up handles all messages that have ended by then. Make all calls in the thread of the loop.
@@ -89,11 +90,25 @@ class Posted(asyncio.Future, Generic[T]):  # type: ignore[type-arg]
             super().cancel(msg=msg)
             self._connection._ask()
             return True
-        if self._connection._handle.take_back(self._half, self._number, self._post):
+        was_in_flight = self._connection._handle.try_back(self._half, self._number, self._post)
+        if was_in_flight is False:
+            self._end()
+            return False
+        if was_in_flight:
+            self._connection._waiting.pop(self._number, None)  # else its end releases the buffer
+        return super().cancel(msg=msg)
+
+    def _end_now(self) -> None:
+        """Nobody will tell of its end: cancels it, and says how it has ended. If it stays in flight (Handle.try_back),
+        it will end as cancelled."""
+        if self._connection._handle.try_back(self._half, self._number, self._post) is not None:
+            self._end()
+        else:
             self._connection._waiting.pop(self._number, None)
-            return super().cancel(msg=msg)
-        self._end()
-        return False
+            if not self.done():
+                self.set_exception(_door.error_of_message(self._half, lib.ZCRP_ERROR_CANCELLED))
+        if not self.cancelled():
+            self.exception()  # whoever closes need not ask each of them
 
     def _end(self) -> None:
         """It has ended: says how."""
@@ -418,7 +433,7 @@ class Connection:
         """Cancels all messages in flight, and closes without waiting for the peer."""
         self._let_go()
         if not self._handle.abandon():
-            self._handle.take_all_back()  # a close is under way
+            self._handle.try_all_back()  # a close is under way
         self._end_asking()
         self._end_all()
         self._changes.ring()
@@ -431,11 +446,9 @@ class Connection:
             posted.exception()  # whoever closes need not ask each of them
 
     def _end_all(self) -> None:
-        """Those that have ended say how. A signal's exception may have left others in flight (Handle.take_back)."""
+        """All say how they end. A signal's exception, or a peer that is stopped, may have left some in flight."""
         for posted in list(self._waiting.values()):
-            if lib.door_post_is_over(posted._post):
-                posted._end()
-                posted.exception()
+            posted._end_now()
 
     async def __aenter__(self) -> Connection:
         return self

@@ -63,7 +63,8 @@ class _Posted:
     def cancel(self) -> bool:
         """Cancels it: the buffer is yours again when this returns. False if it had ended before.
 
-        The peer's message, or buffer, fails with :class:`PeerCancelledError`.
+        The peer's message, or buffer, fails with :class:`PeerCancelledError`. If a peer on this host is stopped while
+        it writes to the buffer, the call waits until the peer goes on.
         """
         return self._connection._handle.take_back(self._half, self._number, self._post)
 
