@@ -2,6 +2,7 @@
 import gc
 import os
 import selectors
+import signal
 import time
 
 import pytest
@@ -241,6 +242,22 @@ def test_time(queue):
     started = time.monotonic()
     assert queue.take(timeout=0.2) == []
     assert time.monotonic() - started >= 0.2
+
+
+def test_signals_do_not_shorten_a_time_limit(queue):
+    """Also one of a single slice."""
+    came = []
+    before = signal.signal(signal.SIGALRM, lambda number, frame: came.append(number))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+        started = time.monotonic()
+        assert queue.take(timeout=0.05) == []
+        assert time.monotonic() - started >= 0.05
+        while not came:
+            signal.pause()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_time_limit_while_others_end(queue, monkeypatch):

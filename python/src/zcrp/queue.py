@@ -149,6 +149,8 @@ class Queue:
                                         or TIMEOUT, left)
             except KeyboardInterrupt as interrupt:
                 raise _door.brief(interrupt)
+            if count == TIMEOUT and left > 0 and time.monotonic_ns() - started < limit:
+                continue  # a signal came
             if count == TIMEOUT:
                 return []
             completions = [told for i in range(_door.check(count)) if (told := self._told(found[i])) is not None]
