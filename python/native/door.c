@@ -382,6 +382,22 @@ struct door_post *door_post_new(int count)
     return post;
 }
 
+struct door_post *door_post_of_pieces(const struct iovec *pieces, int count)
+{
+    struct door_post *post = calloc(1, sizeof(*post) + sizeof(struct zcrp_msg *));
+    struct zcrp_msg *message = post != NULL ? zcrp_wrap_iov(pieces, count) : NULL;
+
+    if (message == NULL) {
+        int reason = errno;
+        free(post);
+        errno = reason;
+        return NULL;
+    }
+    message->context = post;
+    post->messages[post->count++] = message;
+    return post;
+}
+
 /* One that was BUSY has ended meanwhile, and zcrp_cancel says IDLE. */
 int door_post_cancel(struct door_post *post, bool *has_cancelled)
 {
@@ -450,33 +466,14 @@ int door_submit_one(struct door *door, int half, struct door_post *post, uint64_
     return door_submit(door, half, post, id, &buffer, &size);
 }
 
-/* The post's message is one over these pieces from now on. */
-static int wrap_pieces(struct door_post *post, const struct iovec *pieces, int count)
-{
-    struct zcrp_msg *before = post->messages[0];
-    struct zcrp_msg *message = zcrp_wrap_iov(pieces, count);
-
-    if (message == NULL)
-        return errno == ENOMEM ? ZCRP_ERROR_MEMORY : ZCRP_ERROR_ARGUMENT;
-    message->context = post;
-    post->messages[0] = message;
-    door_lock_posts();
-    zcrp_free_msg(before);
-    door_unlock_posts();
-    return ZCRP_OK;
-}
-
-int door_submit_pieces(struct door *door, int half, struct door_post *post, uint64_t id,
-                       const struct iovec *pieces, int count)
+int door_submit_pieces(struct door *door, int half, struct door_post *post, uint64_t id)
 {
     if (!door_enter(door))
         return ZCRP_ERROR_CLOSED;
-    int code = wrap_pieces(post, pieces, count);
     post->id = id;
     post->left = 1;
-    if (code == ZCRP_OK)
-        code = zcrp_submit(half_of(door, half), post->messages[0], post->messages[0]->message_size);
-    return door_leave(door, code);
+    return door_leave(
+        door, zcrp_submit(half_of(door, half), post->messages[0], post->messages[0]->message_size));
 }
 
 int64_t door_pass(struct door *door, int half, struct door_post *post, void *buffer, uint64_t size,

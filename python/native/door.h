@@ -90,6 +90,9 @@ void door_free_made(struct door **made);
 /* A post of so many messages. NULL: no memory. */
 struct door_post *door_post_new(int count);
 
+/* A post of one message that lies in these pieces: zcrp_wrap_iov. NULL: errno says why. */
+struct door_post *door_post_of_pieces(const struct iovec *pieces, int count);
+
 /* Takes back what is in flight, and frees the post. NULL is fine. */
 void door_post_free(struct door_post *post);
 
@@ -102,10 +105,8 @@ int door_submit(struct door *door, int half, struct door_post *post, uint64_t id
 int door_submit_one(struct door *door, int half, struct door_post *post, uint64_t id, void *buffer,
                     uint64_t size);
 
-/* The same for a post of one message that lies in several pieces: zcrp_wrap_iov. Also
- * ZCRP_ERROR_MEMORY. */
-int door_submit_pieces(struct door *door, int half, struct door_post *post, uint64_t id,
-                       const struct iovec *pieces, int count);
+/* The same for a post of door_post_of_pieces, once. */
+int door_submit_pieces(struct door *door, int half, struct door_post *post, uint64_t id);
 
 /* Submits a post of one message, and waits for its end. As door_post_end. */
 int64_t door_pass(struct door *door, int half, struct door_post *post, void *buffer, uint64_t size,

@@ -1,12 +1,13 @@
 """Messages that lie in several buffers."""
 import asyncio
 import gc
+import os
 
 import pytest
 
 import zcrp
 import zcrp.asyncio
-from conftest import HOST, in_thread
+from conftest import HOST, in_thread, run_program
 
 
 def test_there_and_back(pair):
@@ -35,6 +36,33 @@ def test_posts_are_used_again(pair):
         one.send([b"so", b"me"] if i % 2 else b"some")
         assert posted.wait() == 4 and room == b"some"
         del posted
+
+
+def test_others_cancel_what_is_being_submitted():
+    """As a close that a signal ends does. What it looks at is not freed meanwhile: freed memory has other contents."""
+    run_program("""
+        import sys, threading, zcrp
+        sys.setswitchinterval(1e-6)
+        with zcrp.listen("127.0.0.1") as listener:
+            one, other = zcrp.connect("127.0.0.1", listener.port), listener.accept()
+        is_over = False
+
+        def cancel():
+            while not is_over:
+                one._handle.take_all_back()
+
+        threads = [threading.Thread(target=cancel) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(3000):
+            posted = one.post_receive([bytearray(1), bytearray(1)])
+            posted.cancel()
+        is_over = True
+        for thread in threads:
+            thread.join()
+        for connection in (one, other):
+            threading.Thread(target=connection.close).start()
+        """, env={**os.environ, "MALLOC_PERTURB_": "165"})
 
 
 def test_buffers_are_held(pair):

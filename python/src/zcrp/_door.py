@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import errno
 import itertools
 import time
 import weakref
@@ -102,6 +103,16 @@ def new_post(count: int) -> Any:
     return post
 
 
+def new_post_of(pieces: Pieces) -> Any:
+    """A post of one message that lies in these pieces."""
+    post = _gc(lib.door_post_of_pieces(pieces.vector, pieces.count), _post_free)
+    if not post:
+        code = lib.ZCRP_ERROR_MEMORY if ffi.errno == errno.ENOMEM else ArgumentError.code
+        let_go([pieces])
+        raise error_of(code)
+    return post
+
+
 def let_go(exports: Sequence[Export]) -> None:
     """Releases buffers that a traceback would hold."""
     for export in exports:
@@ -149,8 +160,11 @@ class Handle:
 
     # ---- posting
 
-    def take_post(self) -> Any:
-        """A post of one message: one that was used before, or a new one."""
+    def take_post(self, export: Export) -> Any:
+        """A post for one message: one that was used before, or a new one. One of pieces has its message before it is
+        held, and keeps it: other threads cancel what is held, which may be about to be submitted."""
+        if not isinstance(export, tuple):
+            return new_post_of(export)
         if self.spare:
             try:
                 return self.spare.pop()
@@ -187,14 +201,14 @@ class Handle:
     def post_one(self, half: int, export: Export, owner: Any = None) -> tuple[int, Any]:
         """The same for one message."""
         number = next(_ids)
-        post = self.take_post()
+        post = self.take_post(export)
         if owner is not None:
             self.will_tell(half, number, post, owner)
         self.held[half][number] = (post, export)
         if isinstance(export, tuple):
             code = _submit_one(self.door, half, post, number, *export)
         else:
-            code = self.submit_pieces(half, post, number, export)
+            code = lib.door_submit_pieces(self.door, half, post, number)
         if code != OK:
             self.refuse(half, number, (export,), code)
         if number not in self.held[half]:
@@ -213,10 +227,6 @@ class Handle:
         """They are submitted. Another thread may have released them just before, as not in flight."""
         if number not in self.held[half] and not _is_over(post):
             self.held[half][number] = (post, exports)
-
-    def submit_pieces(self, half: int, post: Any, number: int, pieces: Pieces) -> int:
-        code: int = lib.door_submit_pieces(self.door, half, post, number, pieces.vector, pieces.count)
-        return code
 
     def send_copy(self, export: tuple[Any, int]) -> None:
         """Sends a copy of this memory."""
@@ -271,14 +281,14 @@ class Handle:
         if self.posted[half]:
             self.reap(half)
         number = next(_ids)
-        post = self.take_post()
+        post = self.take_post(export)
         self.held[half][number] = (post, export)
         slice_ns = SLICE_NS if limit < 0 else min(limit, SLICE_NS)
         try:
             if isinstance(export, tuple):
                 end: int = _pass(self.door, half, post, *export, slice_ns)
             else:
-                end = self.submit_pieces(half, post, 0, export)
+                end = lib.door_submit_pieces(self.door, half, post, 0)
                 if end == OK:
                     end = lib.door_post_end(post, slice_ns)
             if end == TIMEOUT:
