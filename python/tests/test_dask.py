@@ -603,6 +603,22 @@ async def test_what_was_written_before_a_close_arrives():
     await b.close()
 
 
+@pytest.mark.parametrize("closes", ["who connected", "who listened"])
+@awaited
+async def test_what_was_written_before_a_close_waits_for_a_late_reader(closes, monkeypatch):
+    """As over tcp://, and longer than the library's usual time, which is made short here."""
+    monkeypatch.setattr(zcrp.dask, "Options", lambda **named: zcrp.Options(**{"linger": 0.01, **named}))
+    writer, reader = (await meet())[::1 if closes == "who connected" else -1]
+    for word in ("first", "second", "third"):
+        await writer.write(word)
+    closing = asyncio.ensure_future(writer.close())
+    await asyncio.wait([closing], timeout=0.3)
+    for word in ("first", "second", "third"):
+        assert await reader.read() == word
+    await part(writer, reader)
+    await closing
+
+
 class Strange(BaseException):
     pass
 

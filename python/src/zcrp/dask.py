@@ -38,6 +38,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Optional
 
 import dask
+from dask.utils import parse_timedelta
 from distributed.comm.addressing import parse_host_port, unparse_host_port
 from distributed.comm.core import BaseListener, Comm, CommClosedError, Connector, FatalCommClosedError
 from distributed.comm.registry import Backend as _Backend
@@ -342,6 +343,11 @@ def _note_left(port: int) -> None:
     _left[port] = now
 
 
+def _linger() -> float:
+    """Seconds that a close waits for a reader that takes nothing: as many as over ``tcp://``."""
+    return float(parse_timedelta(dask.config.get("distributed.comm.timeouts.tcp"), default="seconds"))
+
+
 def _warn_once(address: str, text: str) -> None:
     """A worker tries again about twice a second."""
     if address not in _refusals:
@@ -368,7 +374,7 @@ class ZcrpConnector(_Keyed, Connector):  # type: ignore[misc]
         self._check_encryption(address, connection_args)
         host, port = parse_host_port(address)
         try:
-            options = Options(keys=_keys())
+            options = Options(keys=_keys(), linger=_linger())
         except Error as error:  # of the file: it is no use to try again
             raise FatalCommClosedError(f"cannot connect to {PREFIX}{address}: {KEYS}: {error}") from error
         try:
@@ -405,7 +411,7 @@ class ZcrpListener(_Keyed, BaseListener):  # type: ignore[misc]
 
     async def start(self) -> None:
         backlog = int(dask.config.get("distributed.comm.socket-backlog"))
-        options = Options(backlog=backlog, connections=max(backlog, _CONNECTIONS), keys=_keys())
+        options = Options(backlog=backlog, connections=max(backlog, _CONNECTIONS), keys=_keys(), linger=_linger())
         host = None if self._is_any else ensure_ip(self.ip)
         while self._listener is None:
             try:
