@@ -132,7 +132,8 @@ int door_post_result(const struct door_post *post, uint64_t lengths[]);
 
 /* Cancels what is in flight. ZCRP_OK: nothing is, and *has_cancelled is true if a message had not
  * ended, else as it was. ZCRP_ERROR_BUSY: the peer may still write to a message, which ends as
- * cancelled afterwards. All others are cancelled. Another call says when nothing is in flight. */
+ * cancelled afterwards. Messages before the fourth such one are in flight still. Another call goes
+ * on, and says when nothing is in flight. It takes 800 ms at most. */
 int door_post_cancel(struct door_post *post, bool *has_cancelled);
 
 /* As zcrp_wait_any over the messages of several posts that have not ended: ZCRP_OK if any has. */

@@ -34,6 +34,7 @@ SENDER: int = lib.DOOR_SENDER
 _ids = itertools.count(1)
 _SPARE_MOST = 256
 _SIFTED_LEAST = 64
+_LATE_MOST = 4
 
 # Looked up once: each message takes these ways, and an attribute of cffi's costs as much as the call.
 _gc, _post_new, _post_free = ffi.gc, lib.door_post_new, lib.door_post_free
@@ -342,8 +343,17 @@ class Handle:
 
     def try_all_back(self) -> None:
         """Also what another thread submits meanwhile. What it submits later, it holds again. What stays in flight
-        because a peer is stopped (try_back) stays held."""
-        self._all_back(self.try_back)
+        because a peer is stopped (try_back) stays held. Each takes 100 ms, so a few are tried: the close ends the
+        others."""
+        late = 0
+
+        def back(half: int, number: int, post: Any) -> Optional[bool]:
+            nonlocal late
+            was_in_flight = self.try_back(half, number, post) if late < _LATE_MOST else None
+            late += was_in_flight is None
+            return was_in_flight
+
+        self._all_back(back)
 
     def take_all_back(self) -> None:
         """The same, and waits for a peer that is stopped (take_back)."""

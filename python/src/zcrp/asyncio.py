@@ -99,9 +99,9 @@ class Posted(asyncio.Future, Generic[T]):  # type: ignore[type-arg]
         return super().cancel(msg=msg)
 
     def _end_now(self) -> None:
-        """Nobody will tell of its end: cancels it, and says how it has ended. If it stays in flight (Handle.try_back),
-        it will end as cancelled."""
-        if self._connection._handle.try_back(self._half, self._number, self._post) is not None:
+        """It was cancelled, and nobody will tell of its end: says how it has ended. If it stays in flight
+        (Handle.try_back), it is held, and counts as cancelled."""
+        if lib.door_post_is_over(self._post):
             self._end()
         else:
             self._connection._waiting.pop(self._number, None)
