@@ -31,7 +31,7 @@ void tls_handshake_destroy(struct tls_handshake *h)
     free(h);
 }
 
-/* Who listens refuses nobody for want of memory. Who connects has failed, and says so. */
+/* A listening end refuses nobody for want of memory. A connecting end has failed, and says so. */
 static bool is_to_refuse(const struct tls_handshake *h)
 {
     return h->verdict == TLS_FAILED || (h->verdict == TLS_LACKS && h->machine.is_connecting);

@@ -139,29 +139,29 @@ struct channel_options {
 
 /* In the caller's memory; must not move while in use. */
 struct channel {
-    int fd;                    /* (c) the user's */
-    enum channel_kind kind;    /* (c) */
-    struct channel_tap tap;    /* (c) */
-    uint32_t datagram_max;     /* (c) bytes; no datagram or call can carry more */
-    uint32_t receive_buffer;   /* (c) bytes granted, as read back: the kernel's own
-                                  overhead counts too, so half of it or less is data */
-    bool has_gro;              /* (c) receives may come in bursts, */
-    bool leaves_gro;           /* (r) but the kernel was asked to join none */
-    bool has_filter;           /* (c) the socket's filter is the library's, and its end fini's */
-    struct aal5_channel *aal5; /* (c) NULL: units are datagrams; see aal5_channel.h */
-    int discovery_before;      /* (c) the socket's, given back by fini; -1: untouched, or left
-                                  to another channel of the socket (link/channels.c) */
-    int ecn_before;            /* (c) its type of service, given back as well */
-    bool leaves_ecn;           /* (s) what is sent cannot be marked for now */
-    uint32_t drops_seen;       /* (r) the socket's own count, wraps around */
-    uint32_t path_bytes;       /* (c) largest datagram that the path takes whole, as the
-                                  kernel said at init, */
-    uint32_t path_most;        /* (c) and that the interface does; see I2 */
-    bool may_rebind;           /* (c) its owner binds it anew when its own address is gone, so
-                                  that this breaks nothing */
-    bool has_leftovers;        /* (r) some of what the socket holds may be others' */
-    union address peer;        /* (c) family 0: not known */
-    _Atomic uint32_t gso_segments;              /* (a) datagrams per call at most; see I1 */
+    int fd;                        /* (c) the user's */
+    enum channel_kind kind;        /* (c) */
+    struct channel_tap tap;        /* (c) */
+    uint32_t datagram_max;         /* (c) bytes; no datagram or call can carry more */
+    uint32_t receive_buffer;       /* (c) bytes granted, as read back: the kernel's own
+                                      overhead counts too, so half of it or less is data */
+    bool has_gro;                  /* (c) receives may come in bursts, */
+    bool leaves_gro;               /* (r) but the kernel was asked to join none */
+    bool has_filter;               /* (c) the socket's filter is the library's: fini removes it */
+    struct aal5_channel *aal5;     /* (c) NULL: units are datagrams; see aal5_channel.h */
+    int discovery_before;          /* (c) the socket's, given back by fini; -1: untouched, or left
+                                      to another channel of the socket (link/channels.c) */
+    int ecn_before;                /* (c) its type of service, given back as well */
+    bool leaves_ecn;               /* (s) what is sent cannot be marked for now */
+    uint32_t drops_seen;           /* (r) the socket's own count, wraps around */
+    uint32_t path_bytes;           /* (c) largest datagram that the path takes whole, as the
+                                      kernel said at init, */
+    uint32_t path_most;            /* (c) and that the interface does; see I2 */
+    bool may_rebind;               /* (c) its owner binds it anew when its own address is gone, so
+                                      that this breaks nothing */
+    bool has_leftovers;            /* (r) some of what the socket holds may be others' */
+    union address peer;            /* (c) family 0: not known */
+    _Atomic uint32_t gso_segments; /* (a) datagrams per call at most; see I1 */
     _Atomic uint64_t counter[CHANNEL_COUNTERS]; /* (a) */
 };
 

@@ -342,9 +342,9 @@ class Handle:
         return was_in_flight
 
     def try_all_back(self) -> None:
-        """Also what another thread submits meanwhile. What it submits later, it holds again. What stays in flight
-        because a peer is stopped (try_back) stays held. Each takes 100 ms, so a few are tried: the close ends the
-        others."""
+        """Cancels all messages, also those that another thread submits meanwhile; one that it submits later, it holds
+        again. A message to which a stopped peer copies stays held (try_back). Each such message takes 100 ms, so a few
+        are tried, and the close ends the others."""
         late = 0
 
         def back(half: int, number: int, post: Any) -> Optional[bool]:

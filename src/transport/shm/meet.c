@@ -391,8 +391,8 @@ static void on_greeting(struct shm *n, const struct rendezvous_arrival *a)
         decide(n, why);
 }
 
-/* What it has said by now (enum shm_consent, or anything else). A sender that gives up writes NO
- * where nothing was said: one of the two is first, and both know which. */
+/* The receiver's word (enum shm_consent, or anything else). If there is none, a sender that gives
+ * up writes NO in its place: one of the two ends is first, and both know which. */
 static uint32_t consent_of(struct shm *n, bool gives_up)
 {
     uint32_t word = CONSENT_NONE;
