@@ -136,8 +136,10 @@ TEST(descriptor__a_message_ends_while_it_is_submitted)
     assert_int_equal(zcrp_open_receiver(&receiver, sockets.receiver, &o), ZCRP_OK);
     assert_int_equal(zcrp_open_sender(&sender, sockets.sender, &o), ZCRP_OK);
     assert_int_equal(zcrp_submit(receiver, in, 10), ZCRP_OK);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         out[i] = zcrp_alloc_msg(10);
+        memset(out[i]->buffer, i, 10);
+    }
     assert_int_equal(zcrp_submit(sender, out[0], 10), ZCRP_OK);
     assert_int_equal(zcrp_wait_for(out[0], 20 * SECOND), ZCRP_OK);
     int fd = zcrp_descriptor(sender);
