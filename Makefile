@@ -33,11 +33,8 @@
 #: make bench-paths    over links that are long, slow or lossy, beside TCP (root; nine minutes)
 #: make paper      the paper's evaluation again: build/paper/index.md (QUICK=1: a first look); as root
 #: make evaluation paper, and what is left of the processor; rewrites docs/evaluation.md
-#: make small-messages    64 bytes on one host: the library's memory, the program's, a pipe
-#: make queue-trips    a round trip of 64 bytes by zcrp_wait_for, and by a spin on zcrp_queue_take
 #: make many-peers     1,000 connections in one thread: a queue, and a loop over descriptors
 #: make instructions   what a small message costs in instructions, by part (needs valgrind; CASES=...: stream:udp:64)
-#: make cut-bursts    a path that loses bursts which the kernel cuts, beside no offloads
 #: make moves         a caller with keys whose address changes, and a NAT that forgets, in 200 MB (root)
 #: make tunnel-tables   programs through zcrp-tunnel, beside TCP and kcptun (root; 13 minutes)
 #: make bench-guard   what must hold on any machine: copies, system calls, allocations

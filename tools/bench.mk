@@ -20,9 +20,9 @@ endif
 figures-measure: all
 	@ZCRP_BUILD=$(PRODUCTS) tools/lab/figures measure $(if $(QUICK),--quick)
 
-# Draws the figures of docs/performance.md from docs/lab/*.json; needs gnuplot. LAB=...: another folder of JSON.
+# Draws the figures of docs/performance.md from docs/lab/*.json; needs gnuplot.
 figures:
-	@python3 -B tools/lab/figures draw $(LAB)
+	@python3 -B tools/lab/figures draw
 
 bench-guard: $(PROGRAMS) $(ALLOCATIONS) $(PRODUCTS)/lab/instructions
 	@ZCRP_BUILD=$(PRODUCTS) tests/guard/run
@@ -58,16 +58,14 @@ evaluation: paper
 bench-paths: all
 	@tools/lab/path-tables
 
-# Programs of one experiment each: what small messages cost between two processes, also by a queue; a queue of 1,000
-# peers beside their descriptors; one end of a transfer for move-paths; and a path that loses all that the kernel cuts, beside
-# none that it cuts.
-DROP_CUT := $(OBJ)/tools/lab/drop_cut.o
-LAB := $(filter-out %/drop_cut,$(patsubst tools/%.c,$(PRODUCTS)/%,$(wildcard tools/lab/*.c)))
-$(LAB): $(PRODUCTS)/lab/%: $(OBJ)/tools/lab/%.o $(DROP_CUT) $(COMMON) $(STATIC)
+# Programs of one experiment each: a queue of 1,000 peers beside their descriptors; one end of a transfer for
+# move-paths; and what a small message costs in instructions.
+LAB := $(patsubst tools/%.c,$(PRODUCTS)/%,$(wildcard tools/lab/*.c))
+$(LAB): $(PRODUCTS)/lab/%: $(OBJ)/tools/lab/%.o $(COMMON) $(STATIC)
 	@mkdir -p $(@D)
 	$(call say,ld)$(LINK) -o $@ $^ $(LIBRARIES)
-small-messages queue-trips cut-bursts many-peers: $(LAB)
-	@$(PRODUCTS)/lab/$(subst -,_,$@)
+many-peers: $(LAB)
+	@$(PRODUCTS)/lab/many_peers
 
 # A caller whose address changes in the middle of 200 MB; takes the rights of root.
 moves: $(LAB)
@@ -82,4 +80,4 @@ tunnel-tables: all
 instructions: $(PRODUCTS)/lab/instructions
 	@tools/lab/count-instructions $< $(CASES)
 
-.PHONY: tunnel-tables instructions figures figures-measure small-messages queue-trips cut-bursts many-peers moves bench-peers bench-paths bench bench-guard paper evaluation
+.PHONY: tunnel-tables instructions figures figures-measure many-peers moves bench-peers bench-paths bench bench-guard paper evaluation

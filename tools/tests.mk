@@ -105,7 +105,7 @@ $(property): $(call tests_of,property) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck) -lm
 $(golden): $(call tests_of,golden) $(WORLD) $(SUPPORT) $(INTERNAL)
 	$(link_test) $(libcheck)
-$(e2e): $(call tests_of,e2e) $(OBJ)/tools/lab/drop_cut.o $(SUPPORT) $(STATIC)
+$(e2e): $(call tests_of,e2e) $(SUPPORT) $(STATIC)
 	$(link_test) $(libcheck)
 $(e2e-little): $(filter-out $(foreach f,$(NOT_SANITIZED),%/$f_test.o),$(call tests_of,e2e)) $(SUPPORT) $(STATIC)
 	$(link_test) $(libcheck)

@@ -1,7 +1,7 @@
 /* A path that carries no burst which the kernel is to cut (UDP_SEGMENT), and does not say so: over
  * loopback such a burst reaches the receiver's socket in one piece, and a filter there drops it. */
-#ifndef ZCRP_LAB_DROP_CUT_H
-#define ZCRP_LAB_DROP_CUT_H
+#ifndef ZCRP_TESTS_SUPPORT_DROP_CUT_H
+#define ZCRP_TESTS_SUPPORT_DROP_CUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
