@@ -126,10 +126,8 @@ void peer_move_post(struct link *l, const union address *from, const uint8_t *da
     address_unmap(&letter->from);
     letter->size = size;
     memcpy(letter->bytes, datagram, size);
-    if (!put_letter(l->peer_move, letter)) {
-        free(letter);
-        return;
-    }
+    if (!put_letter(l->peer_move, letter))
+        free(letter); /* those that are there are to be heard all the same */
     lease_wake(&l->lease);
     rx_come(link_reader(l));
 }

@@ -1,5 +1,6 @@
 #include "rx.h"
 
+#include "peer_move.h"
 #include "receive.h"
 #include "tx.h"
 #include "wholes.h"
@@ -310,7 +311,8 @@ int rx_receives_of_turn(struct zcrp_entity *e, bool is_for_taker)
     struct rx *rx = &e->link->rx;
     int doubled = 2 * atomic_load_explicit(&rx->receives, memory_order_relaxed);
     int more = doubled < TURN_RECEIVES ? doubled : TURN_RECEIVES;
-    int receives = is_crowded(rx, is_for_taker) ? more : 1;
+    /* 0: no turn has asked yet, although one of the engine's may have left some. */
+    int receives = is_crowded(rx, is_for_taker) && more > 0 ? more : 1;
 
     atomic_store_explicit(&rx->receives, receives, memory_order_relaxed);
     return receives;
@@ -369,13 +371,14 @@ bool rx_say_worker_asleep(struct zcrp_entity *reader)
     return may;
 }
 
-/* A peer wakes only somebody who says that it sleeps. What it has by now the engine's thread
- * receives: this one has other things to do. */
+/* A peer wakes only somebody who says that it sleeps, and a peer at another address only once for
+ * all its letters. What they have by now the engine's thread receives: this one has other things
+ * to do. */
 void rx_arm(struct zcrp_entity *reader)
 {
     if (!sockets_arm(&reader->link->sockets))
         engine_arm(&reader->member);
-    if (!rx_say_worker_asleep(reader))
+    if (!rx_say_worker_asleep(reader) || peer_move_has_letters(reader->link))
         rx_come(reader);
 }
 

@@ -7,7 +7,7 @@
 /* wrap: ways_say_asleep ways_find_credit ways_reap_wholes ways_tend_credit ways_push */
 /* wrap: sockets_arm sockets_arrive engine_arm engine_arrive workspace_take workspace_give */
 /* wrap: receiver_on_wholes sender_has_burst keyed_is_news wake_signal latch_wake */
-/* wrap: moderation_rest machine_expected machine_round_trip spinning_learn */
+/* wrap: moderation_rest machine_expected machine_round_trip spinning_learn peer_move_has_letters */
 #include "link/receive.h"
 #include "link/rx.h"
 #include "link/tx.h"
@@ -31,7 +31,7 @@ static struct {
     instant now;
     bool has_something[LINK_HALVES]; /* in memory */
     bool has_control, has_arrived, has_credit, has_push, has_answers, has_burst;
-    bool says_awake[LINK_HALVES], is_refused_sleep;
+    bool says_awake[LINK_HALVES], is_refused_sleep, has_letters;
     int wholes;        /* landings that find some; less than 0: all do */
     enum arrival full; /* what a receive finds, */
     int fulls;         /* so often; then nothing */
@@ -285,6 +285,12 @@ duration __wrap_machine_round_trip(const struct machine *m)
     return 0;
 }
 
+bool __wrap_peer_move_has_letters(const struct link *l)
+{
+    assert_ptr_equal(l, &pair);
+    return at.has_letters;
+}
+
 void __wrap_spinning_learn(struct spinning *s, duration waited)
 {
     (void)s;
@@ -372,6 +378,18 @@ TEST(rx_receives_of_turn__doubles_for_a_taker_while_there_is_more)
         assert_int_equal(rx_receives_of_turn(RECEIVER, true), 1);
         assert_int_equal(rx_receive_all(RECEIVER, &workspace, 1), ARRIVAL_NONE);
     }
+}
+
+/* The engine has left some to its next turn, and then the link joins a queue. */
+TEST(rx_receives_of_turn__first_of_a_taker_behind_the_engine)
+{
+    leave_memory();
+    at.full = ARRIVAL_FULL;
+    at.fulls = RECEIVES_MOST;
+    assert_int_equal(rx_on_arrival(RECEIVER), ENGINE_ARM); /* there is more */
+    assert_int_equal(rx_receives_of_turn(RECEIVER, true), 1);
+    assert_int_equal(rx_receive_all(RECEIVER, &workspace, 1), ARRIVAL_FULL);
+    assert_int_equal(rx_receives_of_turn(RECEIVER, true), 2);
 }
 
 TEST(rx_receive_all__until_nothing_is_there)
@@ -727,6 +745,15 @@ TEST(rx_arm__what_is_there_by_then_has_a_turn)
     at.is_refused_sleep = true;
     rx_arm(RECEIVER);
     assert_int_equal(seen.arms, 2);
+    assert_int_equal(seen.comes, 1);
+}
+
+/* Letters of a peer that has moved, which came while the lease was still a waiter's. */
+TEST(rx_arm__letters_have_a_turn)
+{
+    at.has_letters = true;
+    rx_arm(RECEIVER);
+    assert_int_equal(seen.arms, 1);
     assert_int_equal(seen.comes, 1);
 }
 

@@ -403,6 +403,34 @@ TEST(queue_add_connection__an_offer_was_there)
 
 /* ---- nobody starves ---- */
 
+/* A connection that the library's threads have received for, and a wait. They may have left some to
+ * it. */
+TEST(queue_add_connection__behind_a_wait, .needs = loopback_is_udp)
+{
+    enum { ROUNDS = 20, LARGE = 16 << 20, WORD = 10 };
+    const struct zcrp_options options = {.flags = ZCRP_NO_MEMORY};
+
+    for (int round = 0; round < ROUNDS; round++) {
+        struct both b = house_meet(&house, &options);
+        const struct ends e = {.sender = zcrp_connection_sender(b.there),
+                               .receiver = zcrp_connection_receiver(b.here)};
+        struct zcrp_msg *in = ends_empty(LARGE), *out = ends_filled(LARGE, (uint64_t)round);
+        struct zcrp_msg *word = ends_empty(WORD);
+
+        ends_submit(&e, in, out, LARGE);
+        while (ends_stats(e.receiver).bytes_arrived == 0)
+            ;
+        ck_assert_int_eq(ends_wait(in), ZCRP_OK);
+        ends_finish(in, out, LARGE, (uint64_t)round);
+        ck_assert_int_eq(zcrp_queue_add_connection(q, b.here, NULL), ZCRP_OK);
+        ck_assert_int_eq(zcrp_submit(e.receiver, word, WORD), ZCRP_OK);
+        ck_assert_int_eq(zcrp_send_copy(e.sender, "0123456789", WORD), ZCRP_OK);
+        ck_assert_ptr_eq(next_but_up().message, word);
+        zcrp_free_msg(word);
+        house_part(&b);
+    }
+}
+
 /* One peer streams as fast as it can; another one says a word now and then, which is not late. */
 TEST(queue_take__beside_a_stream)
 {
