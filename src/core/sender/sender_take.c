@@ -572,6 +572,8 @@ static void put_back(struct sender *s, const struct burst *burst, uint32_t sent)
 {
     s->is_blocked = sent == 0;
     recovery_put_back(&s->recovery, burst->first_seq + sent, burst->first_seq + burst->datagrams);
+    if (sent == 0 && s->recovery.in_transit.units == 0)
+        sender_timer_on_unsent(&s->timer);
 }
 
 void sender_sent(struct sender *s, instant now, const struct burst *burst, uint32_t sent)

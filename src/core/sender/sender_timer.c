@@ -58,8 +58,9 @@ static instant silence_at(const struct sender *s)
 /* A peer that was not heard of in the second half of the limit is not stalling but silent. */
 static instant progress_at(const struct sender *s)
 {
-    bool is_heard = s->timer.heard - s->timer.progress >= s->config.progress / 2;
-    instant stalled = s->timer.progress + s->config.progress;
+    instant since = instant_later(s->timer.progress, s->timer.unsent);
+    bool is_heard = s->timer.heard - since >= s->config.progress / 2;
+    instant stalled = since + s->config.progress;
     return sender_is_waiting(s) && is_heard ? instant_later(stalled, s->timer.put_off) : NEVER;
 }
 
@@ -333,6 +334,11 @@ void sender_timer_on_moved(struct sender_timer *t, instant now)
 void sender_timer_on_sent(struct sender_timer *t, instant now)
 {
     t->sent = t->said = now;
+}
+
+void sender_timer_on_unsent(struct sender_timer *t)
+{
+    t->unsent = t->sent;
 }
 
 void sender_timer_on_said(struct sender_timer *t, instant now)

@@ -33,6 +33,8 @@ struct sender_timer {
     instant connect;  /* when a sender that is not paired fails; NEVER: it need not be */
     instant progress; /* when something in transit was acknowledged, or there was nothing */
     instant sent;     /* last burst */
+    instant unsent;   /* the channel took nothing of a burst then, and nothing else was in transit;
+                         0: it never was so */
     instant said;     /* last burst or hello, which the peer may have heard */
     instant hello;    /* when the next hello may be due */
     instant answered; /* when a hello last answered something */
@@ -120,6 +122,10 @@ void sender_timer_on_moved(struct sender_timer *t, instant now);
 
 /* A burst left. */
 void sender_timer_on_sent(struct sender_timer *t, instant now);
+
+/* The channel took nothing of that burst, and nothing else is in transit: until then the peer had
+ * nothing to acknowledge. */
+void sender_timer_on_unsent(struct sender_timer *t);
 
 /* A probe timeout: the oldest units go again. True if nothing came back for so long that the
  * receiver may be another one by now. */

@@ -258,6 +258,7 @@ static struct owner own_here(void)
         .channel = ZCRP_CHANNEL_MEMORY,
         .linger_ns = LIMIT_NS,
         .silence_ns = SILENCE_MS * ENDS_MILLISECOND,
+        .progress_ns = ENDS_SECOND,
     };
     struct owner o = {.house = house_open("127.0.0.1", &options)};
 
@@ -288,7 +289,7 @@ static void end_here(struct owner *o)
     zcrp_free_msg(o->in);
 }
 
-/* Much later than the silence that the peer bears. */
+/* Much later than the silence that the peer bears, and than it may acknowledge nothing. */
 TEST(absent__comes_late, .needs = can_be_absent)
 {
     struct owner o = own_here();

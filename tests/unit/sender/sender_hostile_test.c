@@ -135,6 +135,23 @@ TEST(stalled__not_without_a_buffer)
     }
 }
 
+/* The channel takes nothing, because the pages of a message do not come: then the peer, which is
+ * there, has nothing to acknowledge. */
+TEST(stalled__not_by_what_never_left)
+{
+    sender_rig_submit(RIG_DATA);
+    sender_rig_pair(1, RIG_DATA);
+    for (int i = 0; i < 100; i++) {
+        sender_rig_expect_taken("0:0+64LA");
+        sender_sent(rig.s, rig.now, &rig.burst, 0);
+        rig.now += 200 * MILLISECOND;
+        sender_rig_request(0, 0, 0);
+        sender_expire(rig.s, rig.now);
+        sender_rig_expect_no_event();
+    }
+    sender_rig_expect("0:0+64LA");
+}
+
 /* ---- the peer acknowledges what it cannot know of ---- */
 
 /* Sends units of one size until a number was left out; returns it, by the last burst's first. */
