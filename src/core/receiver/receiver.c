@@ -217,7 +217,8 @@ enum outcome receiver_told(const struct receiver *r)
 
 enum outcome receiver_end_beside(const struct receiver *r, enum outcome sender_ended)
 {
-    bool has_begun = r->session.has_units || r->offers.is_known;
+    uint64_t size;
+    bool has_begun = r->session.has_units || receiver_offer(r, &size);
     bool is_cut = sender_ended == OUTCOME_PEER_CLOSED && has_begun;
     return is_cut ? OUTCOME_CUT_OFF : sender_ended;
 }

@@ -182,13 +182,14 @@ static void on_sender_closed(struct receiver *r, instant now, bool is_cut)
     bool is_short = is_cut || messages_in_have_begun(&r->messages);
     enum outcome outcome = is_short ? OUTCOME_CUT_OFF : OUTCOME_PEER_CLOSED;
     bool is_open = r->phase == RECEIVER_OPEN;
+    bool has_said = !is_open && r->timer.closings > 0; /* its own close, which confirms this one */
     if (r->config.stays)
         r->told = outcome;
     receiver_fail(r, now, outcome);
     receiver_clear_due(r, REPLY_CONFIRMS);
-    if (is_open)
+    if (!has_said)
         receiver_set_due(r, REPLY_CONFIRMS);
-    else
+    if (!is_open)
         receiver_end_close(r); /* this confirms our own */
 }
 

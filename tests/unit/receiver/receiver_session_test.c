@@ -448,6 +448,7 @@ TEST(close__tells_until_it_is_confirmed)
     receiver_rig_hello((struct hello){.pairing = rig.pairing, .is_closing = true});
     ck_assert(receiver_is_closed(rig.r));
     ck_assert(receiver_is_confirmed(rig.r));
+    receiver_rig_expect_silence(); /* what it said confirms the sender's close */
 }
 
 /* A peer that knows already, or is gone, need not be told again and again. */
@@ -494,6 +495,19 @@ TEST(close__of_the_sender_is_confirmed)
     receiver_rig_expect("close +");
     ck_assert_uint_eq(receiver_counters(rig.r)->hellos, 1);
     ck_assert_uint_eq(receiver_counters(rig.r)->drop_session, 0);
+}
+
+/* Its own close is not said yet, which would confirm the sender's. */
+TEST(close__unsaid_when_the_sender_closes)
+{
+    start();
+    struct pairing pairing = rig.pairing;
+    receiver_close(rig.r, rig.now);
+    receiver_rig_hello((struct hello){.pairing = pairing, .is_closing = true});
+    ck_assert(receiver_is_confirmed(rig.r));
+    receiver_rig_expect("close +");
+    ck_assert_uint_eq(rig.acked.session, pairing.session);
+    receiver_rig_expect_silence();
 }
 
 /* The sender falls silent meanwhile: nothing is said to nobody. */
@@ -746,15 +760,17 @@ TEST(silence__begins_with_a_post)
 /* ---- the end of a connection ---- */
 
 static const struct {
-    bool has_units, is_offered;
+    bool has_units, is_offered, is_posted; /* its message */
     enum outcome sender_ended, ends;
 } beside[] = {
-    {false, false, OUTCOME_PEER_CLOSED, OUTCOME_PEER_CLOSED},
-    {true, false, OUTCOME_PEER_CLOSED, OUTCOME_CUT_OFF},
-    {false, true, OUTCOME_PEER_CLOSED, OUTCOME_CUT_OFF},
-    {true, true, OUTCOME_PEER_CLOSED, OUTCOME_CUT_OFF},
-    {false, false, OUTCOME_SILENT, OUTCOME_SILENT},
-    {true, true, OUTCOME_SILENT, OUTCOME_SILENT},
+    {false, false, false, OUTCOME_PEER_CLOSED, OUTCOME_PEER_CLOSED},
+    {true, false, false, OUTCOME_PEER_CLOSED, OUTCOME_CUT_OFF},
+    {false, true, false, OUTCOME_PEER_CLOSED, OUTCOME_CUT_OFF},
+    {false, true, true, OUTCOME_PEER_CLOSED, OUTCOME_PEER_CLOSED},
+    {true, true, false, OUTCOME_PEER_CLOSED, OUTCOME_CUT_OFF},
+    {true, true, true, OUTCOME_PEER_CLOSED, OUTCOME_CUT_OFF},
+    {false, false, false, OUTCOME_SILENT, OUTCOME_SILENT},
+    {true, true, false, OUTCOME_SILENT, OUTCOME_SILENT},
 };
 
 TEST(end_beside__one_that_closes_has_told_this_side_before, .rows = ROWS(beside))
@@ -764,5 +780,7 @@ TEST(end_beside__one_that_closes_has_told_this_side_before, .rows = ROWS(beside)
         receiver_rig_land_unit(receiver_rig_unit(0, 0, 0));
     if (beside[_i].is_offered)
         receiver_rig_land_offer(2, 100);
+    if (beside[_i].is_posted)
+        receiver_rig_post(128);
     ck_assert_int_eq(receiver_end_beside(rig.r, beside[_i].sender_ended), beside[_i].ends);
 }
