@@ -151,11 +151,14 @@ static ssize_t copy_far(struct shm *n, const struct copying *c)
     return -1;
 }
 
-/* The bytes that could be copied to memory that may be gone. */
-static ssize_t copy_pieces(const struct copies *p)
+/* The bytes that could be copied to memory that may be gone. Where the kernel refuses such copies,
+ * as under seccomp, nothing is wrong with the memory: then the sender takes the socket. */
+static ssize_t copy_pieces(struct shm *n, const struct copies *p)
 {
     ssize_t size =
         p->count == 0 ? 0 : nofault_write(p->here, p->count, p->there, p->count, p->bytes);
+    if (is_refused(size))
+        lose(n, true);
     return size < 0 ? 0 : size;
 }
 
@@ -174,7 +177,7 @@ uint32_t copy_notes(struct shm *n, const struct landing *l, const struct ring_no
     ssize_t far = copy_far(n, &c);
     if (far < 0)
         far = (ssize_t)sizeof(c.nonce); /* what both map arrives, up to the first note elsewhere */
-    ssize_t near = copy_pieces(&c.near);
+    ssize_t near = copy_pieces(n, &c.near);
     while (whole < gathered && c.far_bytes[whole] <= (size_t)far &&
            c.near_bytes[whole] <= (size_t)near)
         whole++;

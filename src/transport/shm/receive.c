@@ -192,11 +192,11 @@ static bool finish(struct shm *n, struct landing *l, uint32_t i, const struct ri
 }
 
 /* The first opening could not be filled from the next note. If the note can be read, the fault is
- * in this side's memory, and what came for it is lost. If not, or no more, the note is passed: one
- * behind it may lie in what both map. As shm_receive. */
+ * in this side's memory, and what came for it is lost. If not, or if this side cannot copy any
+ * more, the note is passed: one behind it may lie in what both map. As shm_receive. */
 static int on_fault(struct shm *n, struct landing *l, const struct ring_note *note)
 {
-    bool is_own = copy_is_readable(n, l, note);
+    bool is_own = !atomic_load(&n->in->is_blind) && copy_is_readable(n, l, note);
 
     if (!finish(n, l, 0, note, is_own ? RING_DONE : RING_FAULTED))
         return 1;

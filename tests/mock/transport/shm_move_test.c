@@ -133,8 +133,32 @@ TEST(shm_send__needs_no_call_for_memory_that_cannot_fault)
     assert_int_equal(n.landing.bytes[0], UNITS * (DATA + TRAILER_BYTES));
     assert_memory_equal(to, from, (size_t)UNITS * DATA);
     n.landing.cannot_fault = false;
+    readv_result = -EFAULT;
     assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
     assert_int_equal(receive(), CHANNEL_FAULT);
+}
+
+/* A kernel that forbids the receiver to copy says nothing of its memory either. It has lost what
+ * came, and takes the socket. */
+TEST(shm_receive__may_not_copy)
+{
+    static const int errors[] = {EPERM, ENOSYS, ENOMEM};
+    uint32_t sent;
+
+    for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+        teardown();
+        setup();
+        assert_int_equal(send_units(DATA, &sent), CHANNEL_OK);
+        readv_result = -errors[i];
+        assert_int_equal(receive(), 1);
+        assert_int_equal(n.landing.bytes[0], 0);
+        assert_true(n.landing.is_spoilt);
+        assert_int_equal(receive(), 0);
+        assert_int_equal(shm_look(n.receiver), SHM_AWAY);
+        assert_int_equal(shm_look(n.sender), SHM_AWAY);
+        assert_int_equal(shm_why(n.receiver), SHM_FORBIDDEN);
+        assert_int_equal(shm_why(n.sender), SHM_FORBIDDEN);
+    }
 }
 
 /* What is there to be received: notes, and the units of the largest. */
