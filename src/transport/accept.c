@@ -65,6 +65,7 @@ static bool unwrap(struct knock *k, enum wrapping wrapping)
 static bool look(int fd, struct knock *k)
 {
     k->from_size = sizeof(k->from);
+    k->from.any.sa_family = AF_UNSPEC; /* a socket without a name leaves it so */
     ssize_t size = recvfrom(fd, k->bytes, sizeof(k->bytes), MSG_PEEK | MSG_DONTWAIT | MSG_TRUNC,
                             &k->from.any, &k->from_size);
     k->size = size > 0 ? (size_t)size : 0;
@@ -154,6 +155,9 @@ static int await_datagram(int fd, instant deadline)
 
 int accept_peer(int fd, instant deadline)
 {
+    int type = option(fd, SO_TYPE);
+    if (type == SOCK_STREAM || type == SOCK_SEQPACKET)
+        return -EPROTOTYPE; /* what is in there is no datagram of a caller's */
     enum wrapping wrapping = wrapping_of(fd);
     struct cookie_jar jar = keyed_hash_jar();
     int result = 0;

@@ -263,6 +263,20 @@ TEST(udp__errors)
     close(first);
 }
 
+/* A socket that carries no datagrams keeps what is in it. */
+TEST(udp__accept_of_a_stream)
+{
+    int pair[2];
+    char bytes[4];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    ck_assert_int_eq(write(pair[1], "abc", 3), 3);
+    ck_assert_int_eq(zcrp_udp_accept(pair[0], MILLISECONDS(10)), ZCRP_ERROR_SYSTEM);
+    ck_assert_int_eq(read(pair[0], bytes, sizeof(bytes)), 3);
+    close(pair[0]);
+    close(pair[1]);
+}
+
 TEST(udp__accept, .rows = 2)
 {
     const char *host = _i == 0 ? "127.0.0.1" : "::1";
