@@ -1,6 +1,6 @@
 /* A path that loses all bursts which the kernel cuts. */
-#include "../support/ends.h"
 #include "../support/drop_cut.h"
+#include "../support/ends.h"
 
 enum { SIZE = 1 << 20, MESSAGES = 20, UNIT = 1472, LOST_MOST = 200 };
 
