@@ -70,6 +70,25 @@ void link_drop_ring(struct link *l)
     l->count = 0;
 }
 
+/* The peer has taken the message back, or could not read its memory. That tells nothing of the
+ * messages behind it, whose sends may have succeeded. */
+static bool is_hole(const struct link *l, int code)
+{
+    bool is_of_one = code == ZCRP_ERROR_PEER_CANCELLED || code == ZCRP_ERROR_FAULT;
+
+    return is_of_one && l->way->has_greeted;
+}
+
+static enum link_verdict handle(struct link *l, const struct zcrp_msg *m, int code)
+{
+    if (is_hole(l, code))
+        return LINK_TAKEN;
+    if (code == ZCRP_OK)
+        return way_on_message(l->way, l, m->buffer, m->length);
+    way_end(l->way, code);
+    return LINK_BAD;
+}
+
 /* What way_on_message does may end the way, or give the link another ring, or another way. */
 static void handle_landed(struct link *l)
 {
@@ -78,11 +97,7 @@ static void handle_landed(struct link *l)
         int code = zcrp_error(m);
         if (code == ZCRP_ERROR_BUSY)
             return;
-        if (code != ZCRP_OK) {
-            way_end(l->way, code);
-            return;
-        }
-        switch (way_on_message(l->way, l, m->buffer, m->length)) {
+        switch (handle(l, m, code)) {
         case LINK_STALL:
             list_add(&l->way->ep->stalled, &l->in);
             return;

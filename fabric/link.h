@@ -1,7 +1,8 @@
 /* One connection of ZCRP, and a ring of buffers that are posted on it: the n-th message that the
  * peer sends lands in buffer n, modulo the ring's size. Messages may end out of order; they are
- * handled in order. A buffer is posted again once its message was handled; while the endpoint has
- * no room for what is in one, it stays, and the peer can send no more than fills the ring. */
+ * handled in order. A buffer is posted again once its message was handled, or its sender has taken
+ * that back; while the endpoint has no room for what is in one, it stays, and the peer can send no
+ * more than fills the ring. */
 #ifndef FABRIC_LINK_H
 #define FABRIC_LINK_H
 

@@ -295,12 +295,13 @@ static void finish(struct op *op, int code)
     op_end(op, error_of_end(code));
 }
 
-/* The peer cancels its large messages, and closes bulk, before it closes control. There may still
- * be something in control, whose ring says, in order, how the way ends. */
+/* The peer cancels its large messages, and closes bulk, before it closes control; it does so, too,
+ * when it could not read the memory of one. There may still be something in control, whose ring
+ * says, in order, how the way ends. */
 static bool is_peer_leaving_bulk(const struct way *w, int code)
 {
     return !w->is_ours && (code == ZCRP_ERROR_PEER_CLOSED || code == ZCRP_ERROR_CUT_OFF ||
-                           code == ZCRP_ERROR_PEER_CANCELLED);
+                           code == ZCRP_ERROR_PEER_CANCELLED || code == ZCRP_ERROR_FAULT);
 }
 
 /* What has landed on control is not lost: the way ends when nothing of it waits for room any more.

@@ -3,6 +3,7 @@
 #include "node.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 LOAD(asleep)
@@ -59,6 +60,27 @@ static void *close_node(void *node)
     return NULL;
 }
 
+static uint8_t byte_of(int i)
+{
+    return (uint8_t)(i % 100 + 1);
+}
+
+/* Messages of one byte, and receives for them. Neither node goes on. */
+static void post_small(const struct pair *p, uint8_t *in, int count)
+{
+    for (int i = 0; i < count; i++) {
+        uint8_t byte = byte_of(i);
+        OK(fi_tinject(p->a.ep, &byte, 1, p->to_b, 3));
+        OK(fi_trecv(p->b.ep, &in[i], 1, NULL, FI_ADDR_UNSPEC, 3, 0, &in[i]));
+    }
+}
+
+static void check_small(const uint8_t *in, int count)
+{
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(in[i], byte_of(i));
+}
+
 /* A large message was granted, and its sender closes without having sent it. The small messages
  * behind it arrive all the same, many more than the receiver has buffers for. */
 TEST(close__with_a_large_message_left)
@@ -73,11 +95,7 @@ TEST(close__with_a_large_message_left)
     pass(&p.a, p.to_b, &p.b, LARGE, 1);
     POST(fi_tsend(p.a.ep, out, LARGE, NULL, p.to_b, 2, out));
     grant(&p.b, in, 2);
-    for (int i = 0; i < COUNT; i++) {
-        uint8_t byte = (uint8_t)(i % 100 + 1);
-        OK(fi_tinject(p.a.ep, &byte, 1, p.to_b, 3));
-        POST(fi_trecv(p.b.ep, &small[i], 1, NULL, FI_ADDR_UNSPEC, 3, 0, &small[i]));
-    }
+    post_small(&p, small, COUNT);
     OK(pthread_create(&thread, NULL, close_node, &p.a));
     (void)usleep(100000);
     for (int i = 0; i < COUNT + 1; i++) {
@@ -86,12 +104,68 @@ TEST(close__with_a_large_message_left)
         failed += e.err != 0;
     }
     ck_assert_int_eq(failed, 1);
-    for (int i = 0; i < COUNT; i++)
-        ck_assert_int_eq(small[i], i % 100 + 1);
+    check_small(small, COUNT);
     OK(pthread_join(thread, NULL));
     node_close(&p.b);
     free(in);
     free(out);
+}
+
+/* A small message is left: behind many that its receiver has no buffers for yet, and before many
+ * whose sends have succeeded. */
+TEST(close__with_a_small_message_left)
+{
+    enum { BEFORE = 200, BEHIND = 300 };
+    uint8_t left = 9, before[BEFORE] = {0}, behind[BEHIND] = {0};
+    struct iovec one = {&left, 1};
+    struct fi_msg_tagged m = {.msg_iov = &one, .iov_count = 1, .tag = 9, .context = &left};
+    pthread_t thread;
+    struct pair p;
+
+    pair_open(&p, NULL);
+    pass(&p.a, p.to_b, &p.b, SMALL, 1);
+    m.addr = p.to_b;
+    post_small(&p, before, BEFORE);
+    OK(fi_tsendmsg(p.a.ep, &m, FI_TRANSMIT_COMPLETE));
+    post_small(&p, behind, BEHIND);
+    OK(pthread_create(&thread, NULL, close_node, &p.a));
+    (void)usleep(100000);
+    for (int i = 0; i < BEFORE + BEHIND; i++)
+        ck_assert_int_eq(take(p.b.received).err, 0);
+    check_small(before, BEFORE);
+    check_small(behind, BEHIND);
+    OK(pthread_join(thread, NULL));
+    node_close(&p.b);
+}
+
+/* The sender's way ends, because the memory of a large message cannot be read. The small messages
+ * behind it arrive all the same. */
+TEST(close__behind_a_large_message_without_memory)
+{
+    enum { COUNT = 300 };
+    void *out = mmap(NULL, LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *in = blank(LARGE), small[COUNT] = {0};
+    int failed = 0;
+    struct pair p;
+
+    ck_assert_ptr_ne(out, MAP_FAILED);
+    pair_open(&p, NULL);
+    pass(&p.a, p.to_b, &p.b, LARGE, 1);
+    POST(fi_tsend(p.a.ep, out, LARGE, NULL, p.to_b, 2, out));
+    grant(&p.b, in, 2);
+    post_small(&p, small, COUNT);
+    for (int i = 0; i < 100; i++) { /* it has the grant, sends, and learns of its fault */
+        node_turn(&p.a);
+        (void)usleep(1000);
+    }
+    for (int i = 0; i < COUNT + 1; i++)
+        failed += take(p.b.received).err != 0;
+    ck_assert_int_eq(failed, 1);
+    check_small(small, COUNT);
+    (void)take_error(p.a.sent, out, FI_EFAULT);
+    pair_close(&p);
+    OK(munmap(out, LARGE));
+    free(in);
 }
 
 /* The receiver has received and closed when the sender looks for the first time. */

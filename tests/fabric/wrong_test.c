@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <zcrp.h>
 
 static struct pair p;
@@ -120,6 +121,28 @@ TEST(wrong__large_send_without_a_descriptor)
     ck_assert_int_eq(e.err, FI_EIO);
     ck_assert_int_eq(e.prov_errno, ZCRP_ERROR_SYSTEM);
     free(large);
+}
+
+/* The send fails alone: small ones behind it have succeeded, and arrive. */
+TEST(wrong__send_of_memory_that_cannot_be_read)
+{
+    enum { BEHIND = 10 };
+    void *none = mmap(NULL, SMALL, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct iovec one = {none, SMALL};
+    const struct fi_msg_tagged m = {
+        .msg_iov = &one, .iov_count = 1, .addr = p.to_b, .tag = 5, .context = none};
+
+    ck_assert_ptr_ne(none, MAP_FAILED);
+    pass(&p.a, p.to_b, &p.b, SMALL, 1);
+    OK(fi_tsendmsg(p.a.ep, &m, FI_TRANSMIT_COMPLETE));
+    for (int i = 0; i < BEHIND; i++) {
+        OK(fi_tinject(p.a.ep, bytes, SMALL, p.to_b, 6));
+        OK(fi_trecv(p.b.ep, bytes, SMALL, NULL, FI_ADDR_UNSPEC, 6, 0, bytes));
+    }
+    for (int i = 0; i < BEHIND; i++)
+        (void)take_of(p.b.received, bytes);
+    (void)take_error(p.a.sent, none, FI_EFAULT);
+    OK(munmap(none, SMALL));
 }
 
 /* Empty messages need no memory. */
