@@ -71,11 +71,14 @@ void ep_on_inserted(struct ep *ep, const struct address *a, fi_addr_t number)
 
     if (p == NULL)
         return;
-    if (!p->is_known)
+    bool is_new = !p->is_known;
+    if (is_new)
         p->lost = ZCRP_OK; /* it may be another rank's that has the address now */
     p->is_known = true;
     if (p->fi_addr == FI_ADDR_NOTAVAIL)
         p->fi_addr = number;
+    if (is_new)
+        match_retry(ep); /* what it has sent has room of its own now */
 }
 
 void ep_on_removed(struct ep *ep, fi_addr_t number)

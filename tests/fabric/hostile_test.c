@@ -382,6 +382,33 @@ static int flood(struct caller *c, int count)
     return landed;
 }
 
+static int look(const struct node *n, uint64_t tag)
+{
+    const struct fi_msg_tagged m = {.addr = FI_ADDR_UNSPEC, .tag = tag};
+
+    OK(fi_trecvmsg(n->ep, &m, FI_PEEK));
+    return take(n->received).err;
+}
+
+/* A message of one that the program does not know waits. When the program gets to know its address,
+ * the message is there for whoever only looks. */
+static void meet_late(const struct node *n)
+{
+    static uint8_t bytes[EAGER];
+    struct node late;
+
+    node_open(&late, NULL);
+    fi_addr_t to = node_meet(&late, n);
+    OK(fi_tinject(late.ep, bytes, EAGER, to, 2));
+    for (int64_t until = now_ms() + CALM_MS; now_ms() < until;)
+        ck_assert_int_eq(look(n, 2), FI_ENOMSG);
+    (void)node_meet(n, &late);
+    int64_t until = now_ms() + WITHIN_S * 1000;
+    while (look(n, 2) != 0)
+        ck_assert_msg(now_ms() < until, "its message does not come");
+    node_close(&late);
+}
+
 /* What strangers have sent is bounded, however many addresses they make up, and also when they have
  * gone. A peer that the program knows has memory of its own. */
 TEST(hostile__strangers)
@@ -406,6 +433,7 @@ TEST(hostile__strangers)
     POST(fi_tinject(p.a.ep, in, SMALL, p.to_b, 1));
     POST(fi_trecv(p.b.ep, in, SMALL, NULL, FI_ADDR_UNSPEC, 1, 0, in));
     (void)take_of(p.b.received, in);
+    meet_late(&p.b);
     pair_close(&p);
 }
 
