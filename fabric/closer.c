@@ -7,7 +7,8 @@
 void closers_init(struct closers *c)
 {
     *c = (struct closers){.count = 0};
-    list_init(&c->ways);
+    list_init(&c->awaited);
+    list_init(&c->others);
     (void)pthread_cond_init(&c->added, NULL);
     (void)pthread_cond_init(&c->closed, NULL);
 }
@@ -29,13 +30,24 @@ static void cancel(struct list *ops)
     }
 }
 
-/* Within the mutex, which it leaves meanwhile. */
-static void close_one(struct domain *d)
+/* The list whose first way is to be closed next. NULL: nothing is. */
+static struct list *next_of(struct closers *c, bool is_thread)
 {
-    struct way *w = OWNER(d->closers.ways.next, struct way, in);
+    bool may = !is_thread || c->at_others < OTHERS_MOST;
 
-    list_remove(&w->in);
+    if (!list_is_empty(&c->awaited))
+        return &c->awaited;
+    return may && !list_is_empty(&c->others) ? &c->others : NULL;
+}
+
+/* Within the mutex, which it leaves meanwhile. */
+static void close_one(struct domain *d, struct list *from)
+{
+    struct way *w = OWNER(list_take(from), struct way, in);
+    bool is_other = from == &d->closers.others;
+
     d->closers.waiting--;
+    d->closers.at_others += is_other;
     domain_leave(d);
     cancel(&w->flying);
     cancel(&w->matched);
@@ -44,20 +56,23 @@ static void close_one(struct domain *d)
     if (w->control != NULL)
         link_close(w->control);
     domain_enter(d);
+    d->closers.at_others -= is_other;
     w->ep->closing--;
     way_destroy(w);
     (void)pthread_cond_broadcast(&d->closers.closed);
 }
 
+/* A thread that has closed one of the others is the next that may. */
 static void *run(void *domain)
 {
     struct domain *d = domain;
     struct closers *c = &d->closers;
+    struct list *from;
 
     domain_enter(d);
-    while (!c->is_over || !list_is_empty(&c->ways)) {
-        if (!list_is_empty(&c->ways)) {
-            close_one(d);
+    while ((from = next_of(c, true)) != NULL || !c->is_over) {
+        if (from != NULL) {
+            close_one(d, from);
             continue;
         }
         c->idle++;
@@ -68,6 +83,12 @@ static void *run(void *domain)
     return NULL;
 }
 
+/* Does an operation end when the way is closed, or may a send to its peer open another one? */
+static bool is_awaited(const struct way *w)
+{
+    return w->is_ours || !list_is_empty(&w->flying) || !list_is_empty(&w->matched);
+}
+
 /* An idle thread is woken when the caller leaves the mutex, and takes one way. Without a thread a
  * way waits until the next one is added, or its endpoint is closed. */
 void closer_add(struct way *w)
@@ -76,7 +97,7 @@ void closer_add(struct way *w)
     struct closers *c = &d->closers;
 
     w->ep->closing++;
-    list_add(&c->ways, &w->in);
+    list_add(is_awaited(w) ? &c->awaited : &c->others, &w->in);
     c->waiting++;
     if (c->waiting > c->idle && c->count < CLOSERS_MOST &&
         domain_start(d, &c->threads[c->count], "zcrp-fabric-end", run) == 0)
@@ -87,8 +108,9 @@ void closer_add(struct way *w)
 void closer_await(struct domain *d, const int *count)
 {
     while (*count > 0) {
-        if (!list_is_empty(&d->closers.ways))
-            close_one(d);
+        struct list *from = next_of(&d->closers, false);
+        if (from != NULL)
+            close_one(d, from);
         else
             (void)pthread_cond_wait(&d->closers.closed, &d->mutex);
     }

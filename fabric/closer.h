@@ -1,6 +1,9 @@
 /* Threads that close connections. To close one may take seconds, because what was sent has to be
  * acknowledged, and the program's thread that finds that a peer has gone must not wait for that. An
- * endpoint closes its peers all at once so, too. The threads are made when they are needed. */
+ * endpoint closes its peers all at once so, too. The threads are made when they are needed.
+ *
+ * Anybody can call, any number of times, and answer no close. So ways with operations, and those
+ * that this end has opened, are closed first, and have some threads for themselves. */
 #ifndef FABRIC_CLOSER_H
 #define FABRIC_CLOSER_H
 
@@ -12,12 +15,17 @@
 struct domain;
 struct way;
 
-enum { CLOSERS_MOST = 16 };
+enum {
+    CLOSERS_MOST = 64,
+    OTHERS_MOST = 48, /* as many of them at once close what nobody waits for */
+};
 
 /* Within the domain's mutex. */
 struct closers {
-    struct list ways;      /* that are to be closed, */
-    int waiting;           /* so many */
+    struct list awaited;   /* ways that are to be closed, and that the program waits for; */
+    struct list others;    /* those that it does not; */
+    int waiting;           /* so many in both */
+    int at_others;         /* that are being closed */
     pthread_cond_t added;  /* one more, or it is the end */
     pthread_cond_t closed; /* one less */
     pthread_t threads[CLOSERS_MOST];

@@ -527,8 +527,8 @@ TEST(hostile__calls_again_while_its_messages_wait)
     pair_close(&p);
 }
 
-/* A process that has the bulk link of a way, and dies when it is killed. */
-static pid_t start_bulk(struct stage **s)
+/* A process that calls the test's port, once that is known, and lives until it is killed. */
+static pid_t start_caller(struct stage **s, void (*call_test)(const char *port))
 {
     *s = mmap(NULL, sizeof(**s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(*s, MAP_FAILED);
@@ -536,18 +536,32 @@ static pid_t start_bulk(struct stage **s)
     ck_assert_int_ge(child, 0);
     if (child > 0)
         return child;
-    struct caller c;
     char port[PORT];
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (atomic_load(&(*s)->port_of_test) == 0)
         (void)usleep(1000);
     (void)snprintf(port, sizeof(port), "%d", atomic_load(&(*s)->port_of_test));
-    if (zcrp_connect(&c.connection, "127.0.0.1", port, &options, -1) != ZCRP_OK)
-        _exit(1);
-    greet(&c, BULK, 1);
+    call_test(port);
     atomic_store(&(*s)->is_over, true);
     for (;;)
         (void)pause();
+}
+
+static void kill_caller(struct stage *s, pid_t child)
+{
+    ck_assert_int_eq(kill(child, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    (void)munmap(s, sizeof(*s));
+}
+
+/* The bulk link of a way. */
+static void call_for_bulk(const char *port)
+{
+    struct caller c;
+
+    if (zcrp_connect(&c.connection, "127.0.0.1", port, &options, -1) != ZCRP_OK)
+        _exit(1);
+    greet(&c, BULK, 1);
 }
 
 /* What has landed on the control link outlives the way's bulk link. */
@@ -559,7 +573,7 @@ TEST(hostile__bulk_dies_while_messages_wait)
     struct pair p;
 
     (void)unsetenv("ZCRP_NO_MEMORY");
-    pid_t child = start_bulk(&s);
+    pid_t child = start_caller(&s, call_for_bulk);
     open_pair_at(&p, port);
     call_as(&c, port, 1);
     int landed = flood(&c, FILL);
@@ -569,13 +583,72 @@ TEST(hostile__bulk_dies_while_messages_wait)
         nodes_turn();
     for (int i = 0; i < 1000; i++)
         nodes_turn();
-    ck_assert_int_eq(kill(child, SIGKILL), 0);
-    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    kill_caller(s, child);
     for (int64_t until = now_ms() + CALM_MS; now_ms() < until;)
         nodes_turn();
     take_unnumbered(&p.b, landed);
     await_end(&c);
     (void)zcrp_connection_close(c.connection);
     pair_close(&p);
-    (void)munmap(s, sizeof(*s));
+}
+
+/* ---- many that answer nothing any more */
+
+enum { SILENT = 90 }; /* each of their ways takes the provider five seconds to close */
+
+static void call_badly(const char *port)
+{
+    static const uint8_t greeting[32];
+    struct caller c;
+
+    for (int i = 0; i < SILENT; i++) {
+        if (zcrp_connect(&c.connection, "127.0.0.1", port, &options, -1) != ZCRP_OK)
+            _exit(1);
+        post(&c, zcrp_alloc_msg(BUFFER_BYTES));
+        say(&c, greeting, sizeof(greeting));
+    }
+}
+
+/* The process has made its calls, the node does not know of them yet, and hears no more. */
+static void let_call(struct stage *s, pid_t child, const char *port)
+{
+    int64_t until = now_ms() + WITHIN_S * 1000;
+    int status = 0;
+
+    atomic_store(&s->port_of_test, atoi(port));
+    while (!atomic_load(&s->is_over) && now_ms() < until)
+        (void)usleep(1000);
+    ck_assert(atomic_load(&s->is_over));
+    ck_assert_int_eq(kill(child, SIGSTOP), 0);
+    ck_assert_int_eq(waitpid(child, &status, WUNTRACED), child);
+    ck_assert(WIFSTOPPED(status));
+}
+
+/* What a program waits for ends before they are all closed, and those are closed many at once. */
+TEST(hostile__callers_that_answer_no_close)
+{
+    uint8_t *large = filled(LARGE, 1);
+    struct stage *s;
+    char port[PORT];
+    struct pair p;
+
+    pid_t child = start_caller(&s, call_badly);
+    open_pair_at(&p, port);
+    pass(&p.b, p.to_a, &p.a, LARGE, 1);
+    OK(fi_tsend(p.b.ep, large, LARGE, NULL, p.to_a, 2, large));
+    let_call(s, child, port);
+    for (int i = 0; i < 100; i++)
+        node_turn(&p.b);
+    node_close(&p.a);
+    int64_t began = now_ms();
+    (void)take_error(p.b.sent, large, FI_ECONNRESET);
+    int64_t told = now_ms();
+    node_close(&p.b);
+    int64_t closed = now_ms();
+    (void)printf("told after %lld ms, closed after %lld ms\n", (long long)(told - began),
+                 (long long)(closed - began));
+    ck_assert_int_lt(told - began, 10000);
+    ck_assert_int_lt(closed - began, 20000);
+    kill_caller(s, child);
+    free(large);
 }
