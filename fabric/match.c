@@ -205,21 +205,6 @@ static bool has_queue_room(const struct op *posted)
     return !posted->is_whole || !posted->is_told || queue == NULL || cq_has_room(queue);
 }
 
-bool match_arrived(struct way *w, const struct envelope *e, const uint8_t *payload)
-{
-    struct op *posted = find_posted(w->ep, w->peer, e);
-
-    if (posted == NULL)
-        return hold(w, e, payload);
-    if (!has_queue_room(posted))
-        return false;
-    struct op *op = take(posted, e);
-    if (op == NULL)
-        return false;
-    deliver(op, w->peer, w, e, payload);
-    return true;
-}
-
 /* The parts of a receive of many messages that are under way end first. */
 static void cancel(struct op *op, int code, int error)
 {
@@ -235,6 +220,30 @@ static void cancel(struct op *op, int code, int error)
         op_end(op, error);
     if (p != NULL)
         peer_let_go(ep, p);
+}
+
+/* A buffer for many messages without memory for the next one: it ends, which tells the program, and
+ * the message goes to another. Else the messages behind it could go into the buffer first. */
+static void give_up(struct op *whole)
+{
+    cancel(whole, ZCRP_ERROR_MEMORY, FI_ENOMEM);
+}
+
+bool match_arrived(struct way *w, const struct envelope *e, const uint8_t *payload)
+{
+    struct op *posted;
+
+    while ((posted = find_posted(w->ep, w->peer, e)) != NULL) {
+        if (!has_queue_room(posted))
+            return false;
+        struct op *op = take(posted, e);
+        if (op != NULL) {
+            deliver(op, w->peer, w, e, payload);
+            return true;
+        }
+        give_up(posted);
+    }
+    return hold(w, e, payload);
 }
 
 /* A link that still has no room waits again, behind those that waited. */
@@ -268,8 +277,11 @@ void match_post(struct op *op, bool is_tagged)
     list_add(&ep->matching.posted[is_tagged], &op->in);
     while (!is_done && (a = find_arrival(op, is_tagged)) != NULL) {
         struct op *receiver = take(op, &a->envelope);
-        if (receiver == NULL)
+        if (receiver == NULL) {
+            give_up(op);
+            match_retry(ep);
             return;
+        }
         is_done = receiver == op || op->is_spent;
         deliver(receiver, a->peer, a->way, &a->envelope, a->payload);
         drop(ep, a);

@@ -29,7 +29,8 @@ bool match_arrived(struct way *w, const struct envelope *e, const uint8_t *paylo
 /* What waits in rings for room goes on. */
 void match_retry(struct ep *ep);
 
-/* Takes over a receive. One from a peer that is lost ends, unless the peer has a way again. */
+/* Takes over a receive. One from a peer that is lost ends, unless the peer has a way again. One of
+ * many messages ends when there is no memory for its next one, now or later. */
 void match_post(struct op *op, bool is_tagged);
 
 /* FI_PEEK, with FI_CLAIM or FI_DISCARD: is there a message that the receive would get? Takes over

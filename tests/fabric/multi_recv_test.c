@@ -1,7 +1,9 @@
 /* One buffer for many messages (FI_MULTI_RECV). */
 #include "node.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 LOAD(asleep)
 
@@ -231,5 +233,139 @@ TEST(buffer__whose_completions_nobody_reads, .rows = 2)
     }
     OK(fi_cancel(&p.b.ep->fid, buffer));
     (void)take_error(p.b.received, buffer, FI_ECANCELED);
+    free(buffer);
+}
+
+/* ---- no memory */
+
+/* The last size that this thread asked for, and the one that it is refused; 0: none is. */
+static _Thread_local size_t last_size, refused_size;
+
+#if defined(__GLIBC__) && !IS_SANITIZED
+/* glibc's own, below the name that is taken over. */
+void *__libc_malloc(size_t size);
+
+/* A program's functions go before a library's, so the provider's calls of malloc come here. */
+__attribute__((visibility("default"))) void *malloc(size_t size)
+{
+    last_size = size;
+    if (size == 0 || size != refused_size)
+        return __libc_malloc(size);
+    errno = ENOMEM;
+    return NULL;
+}
+
+static bool memory_can_end(void)
+{
+    return true;
+}
+#else
+static bool memory_can_end(void)
+{
+    return false;
+}
+#endif
+
+/* The provider has a struct for each operation, and keeps those that have ended: now it has one.
+ * The size of these. */
+static size_t learn_size(void)
+{
+    uint8_t byte;
+    ssize_t code = fi_trecv(p.b.ep, &byte, 1, NULL, FI_ADDR_UNSPEC, 9, 0, &byte);
+    size_t size = last_size;
+
+    OK(code);
+    OK(fi_cancel(&p.b.ep->fid, &byte));
+    (void)take_error(p.b.received, &byte, FI_ECANCELED);
+    return size;
+}
+
+/* The buffer is posted with the one struct that there is. */
+static void post_without_memory(uint8_t *buffer, size_t refused)
+{
+    struct iovec one = {buffer, BUFFER};
+    const struct fi_msg m = {
+        .msg_iov = &one, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = buffer};
+
+    refused_size = refused;
+    ssize_t code = fi_recvmsg(p.b.ep, &m, FI_MULTI_RECV);
+    refused_size = 0;
+    OK(code);
+}
+
+static void await_unexpected(void)
+{
+    const struct fi_msg m = {.addr = FI_ADDR_UNSPEC};
+    int64_t until = now_ms() + WITHIN_S * 1000;
+    int err = FI_ENOMSG;
+
+    while (err == FI_ENOMSG && now_ms() < until) {
+        OK(fi_recvmsg(p.b.ep, &m, FI_PEEK));
+        err = take(p.b.received).err;
+    }
+    OK(err);
+}
+
+/* The second node, that is; until there is something to read. */
+static void go_on_without_memory(size_t refused)
+{
+    int64_t until = now_ms() + WITHIN_S * 1000;
+    struct fi_cq_tagged_entry e;
+    ssize_t count = -FI_EAGAIN;
+
+    while (count == -FI_EAGAIN && now_ms() < until) {
+        refused_size = refused;
+        count = fi_cq_read(p.b.received, &e, 1);
+        refused_size = 0;
+        (void)usleep(20);
+    }
+    ck_assert_int_eq(count, -FI_EAVAIL);
+}
+
+/* Both messages go into the next buffer, in order. */
+TEST(buffer__without_memory_for_messages_that_were_there, .needs = memory_can_end)
+{
+    uint8_t *buffer = blank(BUFFER), *next = blank(BUFFER), *end = next;
+    size_t size = learn_size();
+
+    send_to_b(SMALL, 0);
+    send_to_b(SMALL, 1);
+    await_unexpected();
+    take_nothing(p.b.received);
+    post_without_memory(buffer, size);
+    (void)take_error(p.b.received, buffer, FI_ENOMEM);
+    ck_assert_int_eq(fi_cancel(&p.b.ep->fid, buffer), -FI_ENOENT);
+    post(next, BUFFER);
+    for (uint64_t i = 0; i < 2; i++)
+        ck_assert(!take_message(next, &end, i, SMALL));
+    OK(fi_cancel(&p.b.ep->fid, next));
+    (void)take_error(p.b.received, next, FI_ECANCELED);
+    free(next);
+    free(buffer);
+}
+
+/* The buffer ends with what it has, and the message goes into the next one. */
+TEST(buffer__without_memory_for_a_message_that_comes, .needs = memory_can_end)
+{
+    uint8_t *buffer = blank(BUFFER), *next = blank(BUFFER), *end = buffer, byte = 0;
+    size_t size = learn_size();
+
+    post(buffer, BUFFER);
+    send_to_b(SMALL, 0);
+    ck_assert(!take_message(buffer, &end, 0, SMALL));
+    POST(fi_trecv(p.b.ep, &byte, 1, NULL, FI_ADDR_UNSPEC, 9, 0, &byte)); /* takes the one */
+    uint8_t *out = filled(SMALL, 1);
+    OK(fi_inject(p.a.ep, out, SMALL, p.to_b));
+    go_on_without_memory(size);
+    (void)take_error(p.b.received, buffer, FI_ENOMEM);
+    post(next, BUFFER);
+    end = next;
+    ck_assert(!take_message(next, &end, 1, SMALL));
+    OK(fi_cancel(&p.b.ep->fid, next));
+    (void)take_error(p.b.received, next, FI_ECANCELED);
+    OK(fi_cancel(&p.b.ep->fid, &byte));
+    (void)take_error(p.b.received, &byte, FI_ECANCELED);
+    free(out);
+    free(next);
     free(buffer);
 }
