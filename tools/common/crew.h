@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-enum { CREW_THREADS_MOST = 64 };
+enum { CREW_THREADS_MOST = 128 };
 
 /* The caller's; in the crew's hands from crew_add until it is done. */
 struct crew_job {

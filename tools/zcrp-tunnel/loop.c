@@ -1,6 +1,8 @@
 #include "loop.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -10,7 +12,7 @@
 #include "common/complain.h"
 #include "common/signals.h"
 
-enum { EVENTS = 256, TAKEN = 64, TAKES = 16, TICK_MS = 250, SIGNALLED = 128 };
+enum { EVENTS = 256, TAKEN = 64, TAKES = 16, TICK_MS = 250, SIGNALLED = 128, SHARES = 64 };
 
 static const int64_t tick_ns = (int64_t)TICK_MS * 1000000, finish_ns = 2000000000;
 
@@ -30,8 +32,19 @@ static atomic_bool usr1_came;
 
 /* ---- jobs ---- */
 
+/* What waits for askers with the same hash, in order, and how many threads these have. */
+struct share {
+    struct job *first, *last;
+    int threads;
+};
+
+static struct work {
+    struct crew crew;
+    struct share shares[SHARES];
+    int threads; /* that all shares have */
+} works[JOB_KINDS];
+
 static struct {
-    struct crew crews[JOB_KINDS];
     pthread_mutex_t lock;
     struct crew_job *done; /* under the lock */
     int closes;            /* that have not finished */
@@ -46,11 +59,87 @@ static void on_done(struct crew_job *job)
     (void)zcrp_queue_interrupt(loop.queue); /* which wakes the loop */
 }
 
-void loop_job(struct job *job, enum job_kind kind)
+/* A host may take any address of its IPv6 network of 64 bits, so the network is the asker. One on a
+ * single link, which is written behind the address, is an asker by itself. */
+static unsigned share_of(const char *asker)
+{
+    struct in6_addr ip6;
+    uint32_t hash = 0;
+
+    if (inet_pton(AF_INET6, asker, &ip6) == 1)
+        for (size_t i = 0; i < sizeof(ip6) / 2; i++)
+            hash = 31 * hash + ip6.s6_addr[i];
+    else
+        while (*asker != '\0')
+            hash = 31 * hash + (uint8_t)*asker++;
+    return hash % SHARES;
+}
+
+static void wait_for_thread(struct job *job)
+{
+    struct share *share = &works[job->kind].shares[job->share];
+
+    job->waits = true;
+    job->next = NULL;
+    job->before = share->last;
+    if (job->before != NULL)
+        job->before->next = job;
+    else
+        share->first = job;
+    share->last = job;
+}
+
+static void leave(struct job *job)
+{
+    struct share *share = &works[job->kind].shares[job->share];
+
+    job->waits = false;
+    if (job->before != NULL)
+        job->before->next = job->next;
+    else
+        share->first = job->next;
+    if (job->next != NULL)
+        job->next->before = job->before;
+    else
+        share->last = job->before;
+}
+
+/* No share has more threads than are free: one whose jobs take long leaves half of the threads to
+ * the others, two leave a third. The share behind `last` comes first. */
+static void begin_jobs(enum job_kind kind, unsigned last)
+{
+    struct work *work = &works[kind];
+
+    for (unsigned i = 1; i <= SHARES; i++) {
+        struct share *share = &work->shares[(last + i) % SHARES];
+
+        while (share->first != NULL && share->threads < CREW_THREADS_MOST - work->threads) {
+            struct job *job = share->first;
+
+            leave(job);
+            share->threads++;
+            work->threads++;
+            crew_add(&work->crew, &job->crew);
+        }
+    }
+}
+
+void loop_job(struct job *job, enum job_kind kind, const char *asker)
 {
     job->kind = kind;
+    job->share = share_of(asker);
+    wait_for_thread(job);
     jobs.closes += kind == JOB_CLOSE;
-    crew_add(&jobs.crews[kind], &job->crew);
+    begin_jobs(kind, job->share);
+}
+
+bool loop_withdraw(struct job *job)
+{
+    if (!job->waits)
+        return false;
+    leave(job);
+    jobs.closes -= job->kind == JOB_CLOSE;
+    return true;
 }
 
 static void finish_jobs(void)
@@ -61,9 +150,13 @@ static void finish_jobs(void)
     pthread_mutex_unlock(&jobs.lock);
     while (job != NULL) {
         struct job *finished = (struct job *)((char *)job - offsetof(struct job, crew));
+        struct work *work = &works[finished->kind];
 
         job = job->next;
         jobs.closes -= finished->kind == JOB_CLOSE;
+        work->threads--;
+        work->shares[finished->share].threads--;
+        begin_jobs(finished->kind, finished->share);
         finished->finish(finished);
     }
 }
@@ -114,9 +207,9 @@ int loop_open(const struct loop_calls *calls)
         return complain("cannot open a queue: %s", zcrp_explain(code));
     catch_signals();
     for (int kind = 0; kind < JOB_KINDS; kind++) {
-        if (crew_init(&jobs.crews[kind], "zcrp-tunnel job", CREW_THREADS_MOST) != 0)
+        if (crew_init(&works[kind].crew, "zcrp-tunnel job", CREW_THREADS_MOST) != 0)
             return complain("cannot start threads: %s", strerror(errno));
-        jobs.crews[kind].on_done = on_done;
+        works[kind].crew.on_done = on_done;
     }
     if (!loop_watch(&loop.completions, EPOLLIN))
         return complain("cannot poll: %s", strerror(errno));

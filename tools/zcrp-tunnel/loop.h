@@ -23,13 +23,17 @@ struct turn {
 };
 
 /* What may take long: crew.work in a thread, then `finish` in the loop, at the end of a round. Each
- * kind has threads of its own: a peer that lets closes wait keeps no other peer's name waiting. */
+ * kind has threads of its own: a peer that lets closes wait keeps no other peer's name waiting. And
+ * an asker whose jobs take long leaves threads of the kind to the other askers. */
 enum job_kind { JOB_RESOLVE, JOB_CLOSE, JOB_KINDS };
 
 struct job {
     struct crew_job crew;
-    enum job_kind kind;
     void (*finish)(struct job *job);
+    enum job_kind kind;
+    unsigned share;            /* of its asker */
+    bool waits;                /* for a thread */
+    struct job *before, *next; /* of its share, that wait */
 };
 
 /* What the loop calls. */
@@ -55,7 +59,12 @@ int loop_release(struct watch *watch);
 void loop_close(struct watch *watch);
 
 void loop_soon(struct turn *turn);
-void loop_job(struct job *job, enum job_kind kind);
+
+/* `asker`: the host of the peer for which the job is, without a port. */
+void loop_job(struct job *job, enum job_kind kind, const char *asker);
+
+/* True: it waited for a thread, and never begins. */
+bool loop_withdraw(struct job *job);
 
 /* Runs until loop_stop, whose first status it returns, or a signal: 128 and its number. Then until
  * all closes have finished, for 2 s at most. */

@@ -14,8 +14,6 @@
 #include "common/clock.h"
 #include "loop.h"
 
-enum { SHARES = 64 };
-
 static const int64_t dial_ns = 20000000000;
 static const int64_t address_ns = 5000000000; /* of one that has others behind it */
 
@@ -78,24 +76,21 @@ struct dial {
     dial_end on_end; /* NULL: was called, or is not to be */
     void *context;
     int64_t since_ns, tried_ns; /* it began, and the address that is tried */
-    enum { DIAL_WAITS, DIAL_RESOLVES, DIAL_CONNECTS, DIAL_OVER } phase;
-    int code;       /* of getaddrinfo, or errno */
-    unsigned share; /* of its asker */
-    int type;       /* of its sockets */
+    /* RESOLVES: its job has a thread, or waits for one. */
+    enum { DIAL_RESOLVES, DIAL_CONNECTS, DIAL_OVER } phase;
+    int code; /* of getaddrinfo, or errno */
+    int type; /* of its sockets */
     char host[HOST_ROOM];
     uint16_t port;
 };
 
 static struct dial *dials, **last_dial = &dials; /* in the order in which they began */
 
-/* The threads that resolve names: all, and those for askers with the same hash. */
-static int resolving, resolving_for[SHARES];
-
 static void end(struct dial *dial, int fd, enum refusal reason, const char *text)
 {
     dial_end on_end = dial->on_end;
 
-    if (dial->phase != DIAL_RESOLVES) /* else its thread goes on */
+    if (dial->phase != DIAL_RESOLVES || loop_withdraw(&dial->job)) /* else its thread goes on */
         dial->phase = DIAL_OVER;
     loop_close(&dial->watch);
     dial->on_end = NULL;
@@ -173,38 +168,9 @@ static void resolve_in_thread(struct crew_job *job)
     dial->code = socket_resolve(&dial->found, dial->type, dial->host, dial->port, 0);
 }
 
-/* No share has more threads than are free: one whose names are slow leaves half of the threads to
- * the others, two leave a third. */
-static void resolve_if_free(struct dial *dial)
-{
-    int *for_share = &resolving_for[dial->share];
-
-    if (dial->phase != DIAL_WAITS || *for_share >= CREW_THREADS_MOST - resolving)
-        return;
-    dial->phase = DIAL_RESOLVES;
-    ++*for_share;
-    resolving++;
-    loop_job(&dial->job, JOB_RESOLVE);
-}
-
 static void on_resolved(struct job *job)
 {
-    struct dial *dial = dial_of(&job->crew);
-
-    resolving_for[dial->share]--;
-    resolving--;
-    use_found(dial);
-    for (struct dial *waiting = dials; waiting != NULL; waiting = waiting->next)
-        resolve_if_free(waiting);
-}
-
-static unsigned share_of(const char *asker)
-{
-    uint32_t hash = 0;
-
-    while (*asker != '\0')
-        hash = 31 * hash + (uint8_t)*asker++;
-    return hash % SHARES;
+    use_found(dial_of(&job->crew));
 }
 
 /* ---- all of them ---- */
@@ -223,7 +189,6 @@ void dial_start(struct dial **started, int type, const char *host, uint16_t port
                           .on_end = on_end,
                           .context = context,
                           .since_ns = clock_now_ns(),
-                          .share = share_of(asker),
                           .type = type,
                           .port = port};
     (void)snprintf(dial->host, sizeof(dial->host), "%s", host);
@@ -232,7 +197,7 @@ void dial_start(struct dial **started, int type, const char *host, uint16_t port
     if (socket_resolve(&dial->found, type, host, port, AI_NUMERICHOST) == 0)
         use_found(dial);
     else
-        resolve_if_free(dial);
+        loop_job(&dial->job, JOB_RESOLVE, asker);
 }
 
 void dial_cancel(struct dial *dial)

@@ -72,6 +72,19 @@ struct zcrp_options stream_setup(const struct stream_settings *settings, struct 
     };
 }
 
+/* The peer's host: each connection has a port of its own. */
+static void find_host(const struct stream *stream, char host[PEER_ROOM])
+{
+    char peer[PEER_ROOM] = "";
+
+    (void)zcrp_connection_peer(stream->connection, peer, sizeof(peer));
+    bool has_brackets = peer[0] == '['; /* it is one of IPv6 */
+    char *end = strrchr(peer, has_brackets ? ']' : ':');
+    if (end != NULL)
+        *end = '\0';
+    (void)snprintf(host, PEER_ROOM, "%s", peer + has_brackets);
+}
+
 /* ---- for people ---- */
 
 void stream_note(const struct stream *stream, const char *what)
@@ -199,6 +212,7 @@ int stream_take_back(struct stream *stream)
 static void die(struct stream *stream, int code)
 {
     enum stream_phase was = stream->phase;
+    char host[PEER_ROOM];
 
     if (was == STREAM_DEAD)
         return;
@@ -210,7 +224,8 @@ static void die(struct stream *stream, int code)
         dial_cancel(stream->dial);
     stream->owner->on_dead(stream, was, code);
     (void)zcrp_queue_remove_connection(loop_queue(), stream->connection);
-    loop_job(&stream->job, JOB_CLOSE);
+    find_host(stream, host);
+    loop_job(&stream->job, JOB_CLOSE, host);
 }
 
 void stream_drop(struct stream *stream)
@@ -733,14 +748,11 @@ static void on_dialed(void *context, int fd, enum refusal reason, const char *te
 
 void stream_dial(struct stream *stream, const char *host, uint16_t port)
 {
-    char peer[PEER_ROOM] = "";
+    char peer[PEER_ROOM];
 
     (void)snprintf(stream->name, sizeof(stream->name), "%s:%u", host, (unsigned)port);
     counts.streams++;
     stream->phase = STREAM_ASKING;
-    (void)zcrp_connection_peer(stream->connection, peer, sizeof(peer));
-    char *colon = strrchr(peer, ':'); /* each connection has a port of its own */
-    if (colon != NULL)
-        *colon = '\0';
+    find_host(stream, peer);
     dial_start(&stream->dial, SOCK_STREAM, host, port, peer, on_dialed, stream);
 }

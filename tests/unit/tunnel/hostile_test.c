@@ -119,16 +119,21 @@ static struct zcrp_options zcrp(void)
     return made;
 }
 
-static struct zcrp_connection *connect_far(void)
+static struct zcrp_connection *connect_far_at(const char *host)
 {
     struct zcrp_options with = zcrp();
     struct zcrp_connection *connection;
     char port[PORT_ROOM];
 
     (void)snprintf(port, sizeof(port), "%u", (unsigned)options.serve.port);
-    ck_assert_int_eq(zcrp_connect(&connection, "127.0.0.1", port, &with, 20 * second_ns), 0);
+    ck_assert_int_eq(zcrp_connect(&connection, host, port, &with, 20 * second_ns), 0);
     zcrp_keys_free(with.keys);
     return connection;
+}
+
+static struct zcrp_connection *connect_far(void)
+{
+    return connect_far_at("127.0.0.1");
 }
 
 static void say(struct zcrp_connection *connection, struct control control)
@@ -231,12 +236,32 @@ TEST(far__open_within_a_stream, .needs = has_keys)
     ck_assert(is_alive());
 }
 
+/* More connections than there are threads for closes. */
+static struct zcrp_connection *mute[CREW_THREADS_MOST + 8];
+
+/* Each is answered, and closed as soon as it takes the answer; which it does not, so that takes the
+ * far end 5 s. */
+static void let_closes_wait(void)
+{
+    static const char other_version[] = "ZT\2\1\0\0\0\1";
+
+    for (int i = 0; i < ROWS(mute); i++)
+        ck_assert_int_eq(
+            zcrp_send_copy(zcrp_connection_sender(mute[i]), other_version, sizeof(other_version)),
+            0);
+    (void)usleep(500000);
+}
+
+static void close_mute(void)
+{
+    for (int i = 0; i < ROWS(mute); i++)
+        (void)zcrp_connection_close(mute[i]);
+}
+
 /* Closes that wait for a peer which takes nothing keep nobody else from a target. */
 TEST(far__closes_keep_no_dial_waiting, .needs = has_keys)
 {
-    static const char other_version[] = "ZT\2\1\0\0\0\1";
     struct control open = {.kind = CONTROL_OPEN, .length = 9, .text = "localhost"}, came = {0};
-    struct zcrp_connection *mute[CREW_THREADS_MOST + 8];
     int target;
 
     if (!may_fork())
@@ -250,19 +275,35 @@ TEST(far__closes_keep_no_dial_waiting, .needs = has_keys)
     for (int i = 0; i < ROWS(mute); i++)
         mute[i] = connect_far();
     struct zcrp_connection *connection = connect_far();
-    /* Each is answered, and closed as soon as it takes the answer. */
-    for (int i = 0; i < ROWS(mute); i++)
-        ck_assert_int_eq(
-            zcrp_send_copy(zcrp_connection_sender(mute[i]), other_version, sizeof(other_version)),
-            0);
-    (void)usleep(500000);
+    let_closes_wait();
     say(connection, open);
     ck_assert_int_eq(hear(connection, &came), CONTROL_FINE);
     ck_assert_int_eq(zcrp_connection_status(mute[0]), 0); /* it is not closed yet */
-    for (int i = 0; i < ROWS(mute); i++)
-        (void)zcrp_connection_close(mute[i]);
+    close_mute();
     (void)zcrp_connection_close(connection);
     (void)close(target);
+}
+
+/* Nor do they keep another host's connections from being closed. */
+TEST(far__closes_keep_no_close_waiting, .needs = has_keys)
+{
+    struct control came = {0};
+
+    if (!may_fork())
+        return;
+    options.serve.port = free_port(SOCK_DGRAM);
+    strcpy(options.serve.host, "*");
+    run_end(run_far);
+    for (int i = 0; i < ROWS(mute); i++)
+        mute[i] = connect_far();
+    struct zcrp_connection *connection = connect_far_at("::1");
+    let_closes_wait();
+    ck_assert_int_eq(zcrp_send_copy(zcrp_connection_sender(connection), "rubbish", 7), 0);
+    ck_assert_int_eq(hear(connection, &came), 0);
+    for (int i = 0; i < ROWS(mute); i++)
+        ck_assert_int_eq(zcrp_connection_status(mute[i]), 0); /* none has been closed meanwhile */
+    close_mute();
+    (void)zcrp_connection_close(connection);
 }
 
 /* ---- to the near end ---- */

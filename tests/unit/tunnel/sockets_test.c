@@ -9,6 +9,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -131,17 +132,23 @@ TEST(dial_start__an_address)
     dial_tick(clock_now_ns());
 }
 
-/* One asker's slow names take not all threads: another asker's name is looked up at once. */
-TEST(dial_start__slow_names_of_one_asker)
+/* One asker's slow names take not all threads: another asker's name is looked up at once. Hosts of
+ * one IPv6 network are one asker. */
+TEST(dial_start__slow_names_of_one_asker, .rows = 2)
 {
     struct dial *slow[2 * CREW_THREADS_MOST], *other;
+    char asker[64] = "192.0.2.1";
 
     if (!begin())
         return;
     wanted = 1;
-    for (int i = 0; i < ROWS(slow); i++)
-        dial_start(&slow[i], SOCK_STREAM, "slow", 1, "192.0.2.1", on_end, NULL);
-    dial_start(&other, SOCK_STREAM, "localhost", 1, "192.0.2.2", on_end, NULL);
+    for (int i = 0; i < ROWS(slow); i++) {
+        if (_i == 1)
+            (void)snprintf(asker, sizeof(asker), "2001:db8::%x", (unsigned)i);
+        dial_start(&slow[i], SOCK_STREAM, "slow", 1, asker, on_end, NULL);
+    }
+    dial_start(&other, SOCK_STREAM, "localhost", 1, _i == 0 ? "192.0.2.2" : "2001:db8:0:1::1",
+               on_end, NULL);
     for (int i = CREW_THREADS_MOST; i < ROWS(slow); i++)
         dial_cancel(slow[i]); /* those that wait for a thread, too */
     (void)loop_run();
