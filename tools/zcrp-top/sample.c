@@ -117,7 +117,7 @@ static int read_place(struct sample *sample, int fd, const struct board_head *he
     bool is_whole = read_row(sample, fd, at, ROW_LEAST + stats * sizeof(uint64_t), &row);
     if (is_whole && row.kind != BOARD_SENDER && row.kind != BOARD_RECEIVER)
         return 0;
-    if (!is_whole || sample->count == SAMPLE_ENTITIES_MOST) {
+    if (!is_whole || sample->count >= SAMPLE_ENTITIES_MOST - sample->kept) {
         sample->left_out++;
         return 0;
     }
@@ -226,6 +226,7 @@ int sample_take(struct sample *sample, const struct folders *folders)
     for (size_t i = 0; i < folders->count; i++) {
         int fd = board_folder(folders->where[i], false, path);
 
+        sample->kept = SAMPLE_ENTITIES_MOST * (folders->count - i - 1) / folders->count;
         if (fd >= 0 && look_through(sample, fd, i) < 0)
             return -1;
     }

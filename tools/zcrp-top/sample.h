@@ -6,7 +6,8 @@
  * looks, and that is locked: the kernel says by which process, which the file's name has to be
  * of. Text becomes printable. A file whose process has ended is removed, if it is a board. No more
  * rows of a file are read than a process writes, and of a folder only SAMPLE_LOOKS_MOST, each try
- * counted: what is beyond is left out, so that nobody's files hold the others' up. */
+ * counted. Each folder has its share of SAMPLE_ENTITIES_MOST, and what those before it have left.
+ * What is beyond is left out, so that nobody's files hold the others' up, or take their places. */
 #ifndef TOP_SAMPLE_H
 #define TOP_SAMPLE_H
 
@@ -44,6 +45,7 @@ struct sample {
     size_t count, room;
     uint64_t processes; /* that offer statistics */
     uint64_t left_out;  /* entities that are there and not in `seen` */
+    size_t kept;        /* places in `seen` for the folders behind this one */
     uint32_t looks;     /* at rows of this folder, so far */
 };
 

@@ -93,6 +93,57 @@ TEST(sample_take__nothing)
     ck_assert_ptr_null(sample_find(&sample, &(struct seen){0}));
 }
 
+/* Makes the board as full as it can be, and adds it to these folders so often. */
+static void fill_folders(size_t times)
+{
+    for (uint32_t i = 0; i < BOARD_ROWS; i++) {
+        file.rows[i] = file.rows[0];
+        file.rows[i].entity = i + 1;
+    }
+    file.head.used = BOARD_ROWS;
+    folder_write(holder.name, &file, sizeof file);
+    holder_lock(&holder);
+    for (size_t i = 0; i < times; i++)
+        folders.where[folders.count++] = folder;
+}
+
+/* Folders that would take all places leave the one behind them its share. */
+TEST(sample_take__a_folder_behind_full_ones)
+{
+    enum { TIMES = SAMPLE_ENTITIES_MOST / BOARD_ROWS };
+    struct seen wanted = {.folder = TIMES, .pid = holder.pid, .made_ns = 5, .number = 1};
+    char behind[512], name[2 * BOARD_NAME];
+
+    folders.count = 0;
+    fill_folders(TIMES);
+    strcpy(behind, folder_path("behind"));
+    snprintf(name, sizeof name, "behind/%s", holder.name);
+    ck_assert_int_eq(mkdir(behind, 0700), 0);
+    ck_assert_int_eq(link(folder_path(holder.name), folder_path(name)), 0);
+    folders.where[folders.count++] = behind;
+    look_again();
+    ck_assert_uint_eq(sample.processes, TIMES + 1);
+    ck_assert_uint_eq(sample.count, SAMPLE_ENTITIES_MOST);
+    ck_assert_uint_eq(sample.left_out, BOARD_ROWS);
+    ck_assert_ptr_nonnull(sample_find(&sample, &wanted));
+    ck_assert_int_eq(unlink(folder_path(name)), 0);
+}
+
+/* What folders have no use for is for those behind them. */
+TEST(sample_take__a_folder_behind_empty_ones)
+{
+    enum { TIMES = SAMPLE_ENTITIES_MOST / BOARD_ROWS };
+    char none[512];
+
+    strcpy(none, folder_path("none"));
+    for (folders.count = 0; folders.count < TIMES; folders.count++)
+        folders.where[folders.count] = none;
+    fill_folders(TIMES);
+    look_again();
+    ck_assert_uint_eq(sample.count, SAMPLE_ENTITIES_MOST);
+    ck_assert_uint_eq(sample.left_out, 0);
+}
+
 /* ---- files that are not what they should be ---- */
 
 #define WRONG(name, change)                                                                        \
