@@ -111,8 +111,9 @@ __attribute__((warn_unused_result)) int board_open(int folder, const char *name,
                                                    struct stat *status);
 
 /* Who holds the file: the number of the process, 0 if nobody does any more, -1 if the process has
- * no number here (another namespace), or the kernel does not tell. A process does not see a lock of
- * its own, and loses it if it opens and closes the file once more. */
+ * no number here (another namespace), or the kernel does not tell: anybody can lock a file so that
+ * it does not. A process does not see a lock of its own, and loses it if it opens and closes the
+ * file once more. */
 pid_t board_holder(int fd);
 
 /* Does the file begin as a board does? */

@@ -174,9 +174,10 @@ static int look_at(struct sample *sample, int folder, const char *name, struct s
     fd = board_open(folder, name, &status);
     if (fd < 0)
         return 0;
-    bool is_board = (status.st_uid == geteuid() || geteuid() == 0) && board_has_magic(fd);
+    bool is_own = status.st_uid == geteuid();
+    bool is_board = (is_own || geteuid() == 0) && board_has_magic(fd);
     pid_t holder = is_board ? board_holder(fd) : 0; /* a board is locked before it is one */
-    if (holder == process->pid || holder < 0)
+    if (holder == process->pid || (holder < 0 && is_own))
         result = sample_read(sample, fd, status.st_size, process);
     else if (is_board && holder == 0)
         (void)unlinkat(folder, name, 0);

@@ -3,11 +3,12 @@
  *
  * Nothing that a file says is believed. It is read, never mapped; it may be anybody's, anything,
  * and change while it is read. Only a regular file counts that is this user's, or anybody's if root
- * looks, and that is locked: the kernel says by which process, which the file's name has to be
- * of. Text becomes printable. A file whose process has ended is removed, if it is a board. No more
- * rows of a file are read than a process writes, and of a folder only SAMPLE_LOOKS_MOST, each try
- * counted. Each folder has its share of SAMPLE_ENTITIES_MOST, and what those before it have left.
- * What is beyond is left out, so that nobody's files hold the others' up, or take their places. */
+ * looks, and that a process has locked. The kernel says which, and the file's name has to be of it;
+ * where the kernel does not say, only this user's files count. Text becomes printable. A file whose
+ * process has ended is removed, if it is a board. No more rows of a file are read than a process
+ * writes, and of a folder only SAMPLE_LOOKS_MOST, each try counted. Each folder has its share of
+ * SAMPLE_ENTITIES_MOST, and what those before it have left. What is beyond is left out, so that
+ * nobody's files hold the others' up, or take their places. */
 #ifndef TOP_SAMPLE_H
 #define TOP_SAMPLE_H
 

@@ -164,6 +164,10 @@ TEST(board_holder__who_has_the_lock)
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     ck_assert_int_eq(board_holder(fd), 0);
+    int of_none = open(folder_path("file"), O_RDWR);
+    ck_assert_int_eq(fcntl(of_none, F_OFD_SETLK, &whole), 0);
+    ck_assert_int_eq(board_holder(fd), -1);
+    close(of_none);
     close(fd);
     ck_assert_int_eq(board_holder(fd), -1);
     close(ready[0]);

@@ -427,6 +427,28 @@ TEST(sample_take__held_by_another)
     ck_assert(folder_has(name));
 }
 
+/* Of the lock of an open file description the kernel names no process. Another user could write any
+ * number there. */
+TEST(sample_take__held_by_no_process, .needs = is_root)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const uid_t nobody = 65534;
+    char name[BOARD_NAME];
+
+    board_name(name, 1);
+    file.head.pid = 1;
+    folder_write(name, &file, sizeof file);
+    int fd = open(folder_path(name), O_RDWR);
+    ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &whole), 0);
+    look_again();
+    ck_assert_uint_eq(sample.processes, 1);
+    ck_assert_int_eq(fchown(fd, nobody, nobody), 0);
+    look_again();
+    ck_assert_uint_eq(sample.processes, 0);
+    ck_assert(folder_has(name));
+    close(fd);
+}
+
 /* What is no file is not read, and nothing waits for it. */
 TEST(sample_take__not_a_file, .rows = 4)
 {
