@@ -316,6 +316,51 @@ END
     check "... has small files" cmp full/deeper/second called/full/deeper/second
     check "... and larger ones" cmp changing/zz-other called/zz-other
     check "... and no parts" has_no_parts called
+    preloads long_names <<'END'
+/* As vfat has them, whose names of 255 letters may have 765 bytes: in each folder one file more. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+enum { BYTES = 300 };
+int scandirat(int fd, const char *folder, struct dirent ***names, int (*filter)(const struct dirent *),
+              int (*compare)(const struct dirent **, const struct dirent **))
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    int count = scandir(path, names, filter, compare);
+    struct dirent *entry = calloc(1, sizeof(*entry) + BYTES), **more;
+    if (count < 0 || (more = realloc(*names, (size_t)(count + 1) * sizeof(*more))) == NULL)
+        return count;
+    memset((char *)entry + offsetof(struct dirent, d_name), 'l', BYTES);
+    memmove(more + 1, more, (size_t)count * sizeof(*more));
+    more[0] = entry;
+    *names = more;
+    return count + 1;
+}
+int fstatat(int fd, const char *name, struct stat *status, int flags)
+{
+    if (strlen(name) == BYTES) {
+        *status = (struct stat){.st_mode = S_IFREG | 0644, .st_nlink = 1, .st_size = 100000, .st_blocks = 200};
+        return 0;
+    }
+    int place = openat(fd, name, O_PATH | O_CLOEXEC | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0));
+    int code = place >= 0 ? fstat(place, status) : -1;
+    if (place >= 0)
+        (void)close(place);
+    return code;
+}
+END
+    mkdir named
+    complaint "names that are too long" 1 "lll: File name too long" copies_with long_names full localhost:"$place/named"
+    check "... are told in each folder: $(cat said)" test "$(grep -c 'File name too long' said)" -eq 2
+    check "... and the others are copied" cmp full/deeper/second named/full/deeper/second
     preloads no_close <<'END'
 #include <errno.h>
 #include <stdio.h>
@@ -359,6 +404,24 @@ complaint "a file that is too large at the target" 1 "File too large" \
     copies --rsh "$place/limited" --quiet sizes localhost:"$place/limits"
 check "the other is copied" cmp sizes/b-small limits/sizes/b-small
 check "and no part is left" has_no_parts limits
+
+# A size that no list of files has: not every file system has such files.
+for memory in "$place" /dev/shm; do
+    huge=$(mktemp -d "$memory/zcrp-cp.XXXXXX" 2>said) || continue
+    trap 'test -z "$running" || kill "$running" 2>/dev/null; rm -rf "$place" "$huge"' EXIT
+    if truncate -s 5E "$huge/a-huge" 2>said; then
+        random_bytes 100000 >"$huge/b-good"
+        complaint "a file that is too large for the list" 1 "a-huge: File too large" \
+            timeout 60 "$program" --far-program "$program" "$huge" localhost:"$place/limits"
+        check "what is behind it is copied" cmp "$huge/b-good" "limits/$(basename "$huge")/b-good"
+        complaint "... also at the far end" 1 "a-huge: File too large" \
+            timeout 60 "$program" --far-program "$program" localhost:"$huge" "$place/sizes"
+        check "... and copied" cmp "$huge/b-good" "sizes/$(basename "$huge")/b-good"
+        rm -rf "$huge"
+        break
+    fi
+    rm -rf "$huge"
+done
 
 # ---- what only root can try
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { SIZE = 4096, OPERATIONS = 50000 };
+enum { SIZE = 4096, OPERATIONS = 50000, EXTENTS_TRIED = 1 << 23 };
 
 static struct ranges ranges;
 
@@ -50,6 +50,21 @@ TEST(ranges_add__joins_neighbours)
     expect(ranges_take(&ranges, 100, &part), part, 10, 12);
     ck_assert_uint_eq(ranges.count, 0);
     ranges_fini(&ranges);
+}
+
+/* The file fails by itself: an honest source may have such a one, and others behind it. */
+TEST(incoming_add_extent__too_many)
+{
+    static struct wanted wanted = {.entry.size = EXTENTS_TRIED};
+    static struct incoming incoming = {.wanted = &wanted, .needs_extents = true};
+    uint64_t at = 0;
+
+    for (; at < EXTENTS_TRIED && incoming.error[0] == '\0'; at++)
+        ck_assert(incoming_add_extent(&incoming, at, 1));
+    ck_assert_str_eq(incoming.error, "it has too many holes");
+    ck_assert(incoming_add_extent(&incoming, at, 1));
+    ck_assert(!incoming_add_extent(&incoming, 0, 1)); /* a lie is still one */
+    ranges_fini(&incoming.to_fetch);
 }
 
 /* Against an array of what is to be fetched: all of it comes once, and nothing else. */

@@ -500,9 +500,12 @@ bool incoming_add_extent(struct incoming *incoming, uint64_t offset, uint64_t le
 {
     uint64_t size = incoming->wanted->entry.size;
 
-    if (offset < incoming->extents_at || offset > size || length > size - offset ||
-        ++incoming->extents > EXTENTS_MOST)
+    if (offset < incoming->extents_at || offset > size || length > size - offset)
         return false;
+    if (++incoming->extents > EXTENTS_MOST) {
+        incoming_fail(incoming, text_of("it has too many holes"));
+        return true;
+    }
     punch(incoming, incoming->extents_at, offset);
     incoming->extents_at = offset + length;
     if (plan_part(incoming, offset, offset + length) != 0)

@@ -152,7 +152,8 @@ void incoming_begin(struct incoming *incoming, int directory, struct wanted *wan
 enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, uint8_t *kind,
                                  struct range *part);
 
-/* Takes an extent, or the end of the list. False if the source may not say that. */
+/* Takes an extent, or the end of the list. False if the source may not say that. A file with too
+ * many of them fails. */
 bool incoming_add_extent(struct incoming *incoming, uint64_t offset, uint64_t length);
 void incoming_end_extents(struct incoming *incoming);
 

@@ -206,6 +206,16 @@ static enum walk_step describe(struct walk *walk, uint32_t root, const struct st
     return WALK_ENTRY;
 }
 
+/* A file system may know of a size, or of a time, that no list has. The target takes whoever lists
+ * such for a liar, and ends the copy: here it is trouble of this one alone. */
+static enum walk_step check(struct walk *walk, const struct list_entry *entry)
+{
+    if (entry->size > SIZE_MOST)
+        return fail(walk, strerror(EFBIG));
+    return record_entry_is_good(entry) ? WALK_ENTRY
+                                       : fail(walk, "what the file system says of it cannot be");
+}
+
 /* The entry of walk->path. A folder that cannot be read is trouble, and an entry all the same would
  * make an empty one: it is left out. */
 static enum walk_step look(struct walk *walk, uint32_t root, struct list_entry *entry)
@@ -215,6 +225,8 @@ static enum walk_step look(struct walk *walk, uint32_t root, struct list_entry *
     if (beneath_status(walk->roots[root].directory, walk->path, &status) != 0)
         return fail(walk, strerror(errno));
     enum walk_step step = describe(walk, root, &status, entry);
+    if (step == WALK_ENTRY)
+        step = check(walk, entry);
     if (step != WALK_ENTRY || entry->type != ENTRY_DIRECTORY)
         return step;
     int code = push_folder(walk, root, walk->path);
@@ -252,8 +264,8 @@ enum walk_step walk_next(struct walk *walk, struct list_entry *entry, uint32_t *
     struct walk_item *item = walk->stack;
     walk->stack = item->next;
     *root = item->root;
-    bool is_whole = strlen(item->path) <= PATH_MOST;
+    bool is_good = record_path_is_good(text_of(item->path));
     (void)snprintf(walk->path, sizeof(walk->path), "%s", item->path);
     free(item);
-    return is_whole ? look(walk, *root, entry) : fail(walk, "the path is too long");
+    return is_good ? look(walk, *root, entry) : fail(walk, strerror(ENAMETOOLONG));
 }

@@ -157,7 +157,7 @@ static void code_outcome(struct coder c, struct record *record)
     require(c, record->outcome.outcome >= OUTCOME_COPIED && record->outcome.outcome < OUTCOMES);
 }
 
-static bool entry_is_good(const struct list_entry *entry)
+bool record_entry_is_good(const struct list_entry *entry)
 {
     bool is_file = entry->type == ENTRY_FILE, is_link = entry->type == ENTRY_LINK;
 
@@ -177,7 +177,7 @@ static void code_entry(struct coder c, struct list_entry *entry)
     entry->size = code_number(c, entry->size, 8);
     entry->path = code_text(c, entry->path, 2, PATH_MOST);
     entry->link = code_text(c, entry->link, 2, PATH_MOST);
-    require(c, entry_is_good(entry));
+    require(c, record_entry_is_good(entry));
 }
 
 static void code_extent(struct coder c, struct record *record)

@@ -184,8 +184,9 @@ bool record_decode(struct reader *reader, struct record *record);
 /* Appends a record that keeps the rules. False if there is no room left for all of it. */
 bool record_encode(struct writer *writer, const struct record *record);
 
-/* I1. */
+/* I1; and all that these rules say of an entry. */
 bool record_path_is_good(struct text path);
+bool record_entry_is_good(const struct list_entry *entry);
 
 static inline struct reader reader_of(const void *bytes, size_t length)
 {
