@@ -126,6 +126,9 @@ static struct {
     bool damages;        /* hashes are never right */
     bool is_silly;       /* each answer is a LIST request */
     bool is_stopped;     /* it is when a block is asked for, and the target's user has had enough */
+    bool takes_back;     /* each block is taken back before the target asks for it, */
+    struct partial held; /* ... because its part file is held until then */
+    int lists;           /* asked for */
     int blocks;          /* asked for, ever */
     int pending;         /* SEND since the last REPORT */
     size_t lengths[REPORT_MOST];
@@ -242,6 +245,18 @@ static void answer_report(void)
     script.pending = 0;
 }
 
+/* The target waits for its part file meanwhile. */
+static void take_block_back(void)
+{
+    struct zcrp_msg *message = zcrp_alloc_msg(1 << 20);
+
+    ck_assert_ptr_nonnull(message);
+    ck_assert_int_eq(zcrp_submit(theirs.sender, message, 1 << 20), 0);
+    line_take_back(message);
+    zcrp_free_msg(message);
+    partial_close(&script.held);
+}
+
 static void answer_request(const struct record *request)
 {
     static const struct record list = {.kind = RECORD_LIST}, end = {.kind = RECORD_END};
@@ -257,6 +272,8 @@ static void answer_request(const struct record *request)
         answer_records(script.list, script.list_count);
         script.list[0] = end;
         script.list_count = 1;
+        if (++script.lists == 2 && script.takes_back)
+            take_block_back();
     } else if (request->kind == RECORD_PACK) {
         answer_pack(request->pack.count);
     } else if (request->kind == RECORD_HASHES) {
@@ -268,7 +285,8 @@ static void answer_request(const struct record *request)
 
         script.blocks++;
         script.lengths[script.pending++] = request->part.length;
-        answer(zeros, length);
+        if (!script.takes_back)
+            answer(zeros, length);
     } else if (request->kind == RECORD_CLOSE) {
         script.lengths[script.pending++] = 0;
     } else if (request->kind == RECORD_REPORT) {
@@ -663,6 +681,22 @@ TEST(target__a_source_that_is_stopped)
     ck_assert_int_eq(given_up, 0);
     ck_assert_ptr_null(busy);
     ck_assert_int_eq(atomic_load(&closes), 2);
+}
+
+/* A source that is interrupted takes back what has not left yet, and is gone: the part stays for
+ * the next copy. */
+TEST(target__a_source_that_takes_a_block_back)
+{
+    char part[NAME_MOST + 16];
+
+    script.takes_back = true;
+    ck_assert_int_eq(partial_open(&script.held, inside, "large"), 0);
+    (void)snprintf(part, sizeof(part), "inside/%s", script.held.own);
+    say(entry_of(ENTRY_FILE, "large", 1 << 20, ""));
+    say_end();
+    ck_assert_int_eq(run_target(), LINE_FAILED);
+    ck_assert_int_eq(script.outcome_count, 0);
+    ck_assert(is_there(part));
 }
 
 TEST(target__answers_of_another_kind)

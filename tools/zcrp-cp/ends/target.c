@@ -402,6 +402,14 @@ static bool is_done(const struct copy_target *target)
            target->open_count == 0 && target->pack_count == 0 && target->awaiting.count == 0;
 }
 
+/* Has the source taken the answer back? It does so only when it ends. Of a block, what else goes
+ * wrong is the trouble of its file. */
+static bool ends_copy(const struct awaited *awaited)
+{
+    return awaited->code != 0 &&
+           (awaited->kind != RECORD_SEND || awaited->code == ZCRP_ERROR_PEER_CANCELLED);
+}
+
 /* Waits for one answer. With a rate, not for long: time alone allows to ask for more. Others than
  * blocks are dealt with at once, and leave the ring when they are at its front. */
 static int take_answer(struct copy_target *target)
@@ -415,7 +423,7 @@ static int take_answer(struct copy_target *target)
     struct awaited *awaited = take_next(awaiting, most_ns, &code);
     if (awaited == NULL)
         return code == ZCRP_ERROR_TIMEOUT ? 0 : code;
-    if (awaited->code != 0 && awaited->kind != RECORD_SEND)
+    if (ends_copy(awaited))
         code = awaited->code;
     else if (awaited->kind == RECORD_LIST)
         code = on_list(target, awaited);
