@@ -316,6 +316,34 @@ END
     check "... has small files" cmp full/deeper/second called/full/deeper/second
     check "... and larger ones" cmp changing/zz-other called/zz-other
     check "... and no parts" has_no_parts called
+    preloads no_holes <<'END'
+/* As NFS before version 4.2, vfat and exFAT, without fcntl.h: its types of offsets are not one. */
+#include <errno.h>
+int fallocate(int fd, int mode, long start, long length)
+{
+    errno = EOPNOTSUPP;
+    return -1;
+}
+int fallocate64(int fd, int mode, long long start, long long length)
+{
+    errno = EOPNOTSUPP;
+    return -1;
+}
+END
+    random_bytes 4000000 >holes
+    truncate -s 12M holes
+    env --default-signal=INT LD_PRELOAD="$place/no_holes.so" "$program" --far-program "$program" --quiet --rate 20M \
+        holes localhost:"$place/there" 2>said &
+    running=$!
+    eventually has_part holes
+    kill -INT $running
+    wait $running
+    status=$?
+    running=
+    check "a file with holes is interrupted: $(cat said)" test $status -eq 130
+    printf junk | dd of="$(find there -name '.holes.zcrp-*')" bs=1 seek=8000000 conv=notrunc status=none
+    check "it goes on where no hole can be made" copies_with no_holes --quiet holes localhost:"$place/there"
+    check "... and is whole" cmp holes there/holes
     preloads long_names <<'END'
 /* As vfat has them, whose names of 255 letters may have 765 bytes: in each folder one file more. */
 #define _GNU_SOURCE

@@ -487,13 +487,19 @@ enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, uint8
 
 /* ---- answers ---- */
 
-/* Makes [start, end) a hole. */
+/* Makes [start, end) a hole. Where the file system cannot, what an earlier copy has left there is
+ * compared with the zeros that the source reads. */
 static void punch(struct incoming *incoming, uint64_t start, uint64_t end)
 {
-    if (incoming->partial.was_there && start < end &&
+    if (!incoming->partial.was_there || start >= end ||
         fallocate(incoming->partial.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)start,
-                  (off_t)(end - start)) != 0)
-        incoming_fail_errno(incoming, "cannot have holes", errno);
+                  (off_t)(end - start)) == 0)
+        return;
+    int why = errno;
+    if (why == EOPNOTSUPP || why == ENOSYS)
+        why = ranges_add(&incoming->to_compare, start, end) == 0 ? 0 : ENOMEM;
+    if (why != 0)
+        incoming_fail_errno(incoming, "cannot have holes", why);
 }
 
 bool incoming_add_extent(struct incoming *incoming, uint64_t offset, uint64_t length)
