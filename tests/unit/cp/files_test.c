@@ -7,6 +7,7 @@
 
 #include "../../support/own.h"
 #include "../../support/suite.h"
+#include "common/character.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -660,6 +661,25 @@ TEST(partial_make_link__its_place_is_taken)
     ck_assert_int_eq(partial_make_link(top, &entry), 0);
     ck_assert_int_eq(seteuid(getuid()), 0);
     ck_assert_int_eq(names_in_shared(), 2);
+}
+
+/* A file system of Unicode names, as vfat, exFAT and ZFS can be, refuses what is no UTF-8. */
+TEST(partial__names_are_not_cut_amid_a_character)
+{
+    static const char euro[] = "\xe2\x82\xac";
+    char name[NAME_MOST + 1] = "";
+    struct partial partial;
+
+    for (int i = 0; i < 80; i++)
+        strcat(name, euro);
+    ck_assert_int_eq(partial_open(&partial, top, name), 0);
+    for (size_t at = 0, count; at < strlen(partial.own); at += count) {
+        count = character_shown(partial.own + at, strlen(partial.own) - at);
+        ck_assert_uint_gt(count, 0);
+    }
+    ck_assert_ptr_nonnull(strstr(partial.own, euro));
+    partial_discard(&partial);
+    partial_close(&partial);
 }
 
 TEST(partial__names_of_any_length)

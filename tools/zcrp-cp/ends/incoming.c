@@ -22,7 +22,8 @@
 enum {
     EXTENTS_MOST = 1 << 22, /* of one file */
     ROOM_LEAST = 16,        /* ranges of a queue */
-    NAME_SHOWN = 200,
+    NAME_SHOWN = 200,       /* bytes of a name in its part's */
+    CHARACTER_MOST = 4,     /* bytes of UTF-8 */
     PRIVATE_MODE = 0600,
     TRIES = 3,       /* to open or make a part file */
     LOCK_TRIES = 40, /* of 25 ms */
@@ -31,11 +32,23 @@ enum {
 
 /* ---- part files ---- */
 
+/* How much of a name the part's has: whole characters, because many file systems refuse what is no
+ * UTF-8. */
+static int shown_length(const char *name)
+{
+    size_t length = strlen(name), shown = length < NAME_SHOWN ? length : NAME_SHOWN;
+
+    while (shown < length && shown > NAME_SHOWN - CHARACTER_MOST &&
+           ((unsigned char)name[shown] & 0xc0) == 0x80)
+        shown--;
+    return (int)shown;
+}
+
 /* The part of partial->name; a name has one number. */
 static void name_part(struct partial *partial, uint64_t number)
 {
-    (void)snprintf(partial->own, sizeof(partial->own), ".%.*s.zcrp-%016" PRIx64, NAME_SHOWN,
-                   partial->name, number);
+    (void)snprintf(partial->own, sizeof(partial->own), ".%.*s.zcrp-%016" PRIx64,
+                   shown_length(partial->name), partial->name, number);
 }
 
 /* Another user has taken the name, where only the owner of a file may remove it (the sticky bit),
