@@ -502,6 +502,10 @@ if mount -t tmpfs -o size=4M zcrp-small small 2>/dev/null; then
     check "one fits" cmp fits/a small/fits/a
     check "another fits" cmp fits/c small/fits/c
     check "no parts are left" has_no_parts small
+    complaint "no room for one with holes" 1 "No space left" copies fits/d localhost:"$place/small"
+    complaint "... from memory to memory" 1 "fits/d: cannot be written at the target: No space left" \
+        env ZCRP_NO_MEMORY=0 "$program" --far-program "$program" fits/d localhost:"$place/small"
+    check "and no parts are left" has_no_parts small
 fi
 
 conclude

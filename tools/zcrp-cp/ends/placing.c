@@ -490,6 +490,15 @@ static int on_block(struct copy_target *target, struct awaited *awaited)
     return 0;
 }
 
+/* Why a block is not in the mapped part, of which the source says nothing. Room is what a part file
+ * lacks, as a rule; the library tells (ZCRP_ERROR_FAULT) where the kernel has found that out. */
+static int explain_missing(const struct awaited *awaited)
+{
+    return mapping_is_torn(&awaited->incoming->mapping) || awaited->code == ZCRP_ERROR_FAULT
+               ? ENOSPC
+               : EFAULT;
+}
+
 /* What the source says of a block, or of the file's end. */
 static void judge(struct copy_target *target, struct awaited *awaited, const struct record *record)
 {
@@ -503,8 +512,7 @@ static void judge(struct copy_target *target, struct awaited *awaited, const str
     } else if (awaited->kind == RECORD_CLOSE) {
         incoming->is_closed = true;
     } else if (awaited->hash.memory == NULL) {
-        incoming_fail_errno(incoming, "cannot be written at the target",
-                            mapping_is_torn(&incoming->mapping) ? ENOSPC : EFAULT);
+        incoming_fail_errno(incoming, "cannot be written at the target", explain_missing(awaited));
     } else if (memcmp(awaited->own, record->block.hash, HASH_BYTES) != 0) {
         incoming_retry(incoming, awaited->part);
     } else {
