@@ -258,6 +258,8 @@ check "its home is its directory" serves tree/large 'localhost::~/at-home'
 check "... and nothing else" cmp tree/large served/at-home
 check "what is in a directory of it" serves localhost::./tree/sub/. names/from-server
 check "... is here" is_same tree/sub/deep names/from-server/deep
+check "... also with a slash behind it" serves localhost::./tree/sub/./ names/from-server-again
+check "... is here" is_same tree/sub/deep names/from-server-again/deep
 complaint "out of the directory" 1 "localhost::../there: a server refuses '..' in a path" serves tree localhost::../there
 complaint "out of it by a new name" 1 "localhost::~/../new: a server refuses '..' in a path" \
     serves tree/large 'localhost::~/../new'

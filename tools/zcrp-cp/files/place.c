@@ -153,17 +153,23 @@ int beneath_status(int directory, const char *path, struct stat *status)
 
 /* ---- words ---- */
 
-static bool ends_with(const char *text, const char *end)
+/* What the word says by its end: what is in a directory, also by "a/./"; a directory; or neither.
+ */
+static const char *end_of(const char *word)
 {
-    size_t length = strlen(text), least = strlen(end);
+    size_t length = strlen(word), name = length;
 
-    return length >= least && strcmp(text + length - least, end) == 0;
+    while (name > 0 && word[name - 1] == '/')
+        name--;
+    if (name >= 2 && word[name - 1] == '.' && word[name - 2] == '/')
+        return "/.";
+    return name < length ? "/" : "";
 }
 
 /* Below a server's directory: "/a//./b/" is "a/b/". As place_resolve. */
 static const char *resolve_below(const char *word, char out[PLACE_ROOM])
 {
-    const char *end = ends_with(word, "/") ? "/" : ends_with(word, "/.") ? "/." : "";
+    const char *end = end_of(word);
     size_t length = 0;
 
     if (word[0] == '~' && (word[1] == '/' || word[1] == '\0'))
