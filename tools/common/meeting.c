@@ -166,7 +166,7 @@ int meeting_answer(const struct meeting *meeting, const struct meeting_program *
     char text[MEETING_ROOM];
 
     meeting_write_port(program, port, meeting->host == meeting_host(), text);
-    return fputs(text, stdout) >= 0 && fflush(stdout) == 0
+    return putchar('\n') != EOF && fputs(text, stdout) >= 0 && fflush(stdout) == 0
                ? 0
                : complain("cannot answer: %s", strerror(errno));
 }
@@ -365,14 +365,18 @@ int remote_meet(struct remote *remote, const struct meeting *meeting,
     (void)!write(remote->in, line, strlen(line));
     explicit_bzero(line, sizeof(line));
     errno = 0;
-    for (int i = 0; i < STRANGE_MOST && read_line(remote->out, line); i++) {
+    for (int i = 0; i < STRANGE_MOST; i++) {
+        if (!read_line(remote->out, line))
+            return errno == EINTR ? -1 : complain_of_end(remote, program);
         if (meeting_read_port(program, line, port, is_one_host))
             return 0;
         if (meeting_is_line(program, line))
             return complain("%s: the far end is another version of %s", remote->login,
                             program->name);
     }
-    return errno == EINTR ? -1 : complain_of_end(remote, program);
+    /* It goes on, and may do so for ever: remote_end ends it. */
+    return complain("%s: the remote shell prints %d lines, and none is the answer of %s",
+                    remote->login, STRANGE_MOST, program->name);
 }
 
 /* ---- the end ---- */

@@ -8,6 +8,9 @@
  *
  *      PROGRAM VERSION PORT SAME
  *
+ * The near end passes over other lines, which a login script prints. The last of them may lack its
+ * newline: the far end writes one first.
+ *
  * SAME is 0, or again PORT if HOST says that both ends are on one host: then the near end calls
  * 127.0.0.1, whatever name the user has for that host. PROOFS are what zcrp-cp 0.2.0 shows and
  * wants to see besides; now the key is enough, and other programs have none. */

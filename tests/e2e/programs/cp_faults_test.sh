@@ -248,6 +248,14 @@ complaint "another version" 3 "localhost: the far end is another version" "$prog
 printf '#!/bin/sh\necho welcome\nshift\nexec "$@"\n' >chatty
 chmod +x chatty
 check "one that greets" "$program" --rsh ./chatty --far-program "$program" large localhost:"$place/there"
+printf '#!/bin/sh\nprintf "\\033]0;title\\007"\nshift\nexec "$@"\n' >titled
+chmod +x titled
+check "one that greets without a newline" \
+    timeout 20 "$program" --rsh ./titled --far-program "$program" large localhost:"$place/there"
+printf '#!/bin/sh\nexec yes welcome\n' >noisy
+chmod +x noisy
+complaint "one that greets for ever" 3 "localhost: the remote shell prints 64 lines, and none is the answer of zcrp-cp" \
+    timeout 20 "$program" --rsh ./noisy large localhost:"$place/there"
 
 # ---- files that cannot be had
 

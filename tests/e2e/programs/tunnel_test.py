@@ -728,7 +728,7 @@ def shell_hangs(place):
     relay = Relay(path + ".port")
     with open(path, "w", encoding="ascii") as script:
         script.write(f"#!/bin/sh\nshift\n[ -e {path}.port ] && exec sleep 60\n"
-                     '"$@" | {\nread -r name version port same\n'
+                     '"$@" | {\nread -r nothing\nread -r name version port same\n'
                      f"echo $port >{path}.port\necho $name $version {relay.port} 0\ncat\n}}\n")
     os.chmod(path, 0o755)
     with Target.echo() as echo, Near.by_shell(place, echo, path, "--silence", "6") as near, \
