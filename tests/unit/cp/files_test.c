@@ -400,6 +400,33 @@ TEST(mapping__a_file_that_shrinks)
     (void)close(fd);
 }
 
+/* What is there becomes shorter, or its disk fails, while it is compared with a source's file: it
+ * is another one, and is replaced. */
+TEST(incoming__what_is_there_cannot_be_read)
+{
+    enum { BYTES = 1 << 20 };
+    struct incoming incoming;
+    struct wanted *wanted = calloc(1, sizeof(*wanted) + sizeof("large"));
+    struct range part;
+    uint8_t kind = 0;
+    int fd = open(path_of("inside/large"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    ck_assert_ptr_nonnull(wanted);
+    strcpy(wanted->bytes, "large");
+    wanted->entry = (struct list_entry){
+        .type = ENTRY_FILE, .size = BYTES, .path = text_of(wanted->bytes), .link = {"", 0}};
+    ck_assert_int_eq(ftruncate(fd, BYTES), 0);
+    incoming_begin_compare(&incoming, top, wanted);
+    ck_assert_int_eq(incoming_next(&incoming, BYTES, &kind, &part), INCOMING_ASK);
+    ck_assert_uint_eq(kind, RECORD_HASHES);
+    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    ck_assert_uint_eq(*(volatile uint8_t *)incoming.mapping.memory, 0);
+    ck_assert_int_eq(incoming_next(&incoming, BYTES, &kind, &part), INCOMING_DIFFERS);
+    ck_assert_str_eq(incoming.error, "");
+    incoming_fini(&incoming, true);
+    (void)close(fd);
+}
+
 TEST(mapping__a_fault_elsewhere_ends_the_process, .signal = SIGBUS)
 {
     teardown(); /* nobody else does */

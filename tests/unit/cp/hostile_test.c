@@ -805,7 +805,7 @@ static void *ask(void *unused)
     return unused;
 }
 
-static enum line_end run_source(void)
+static enum line_end run_source_with(void *(*asks)(void *))
 {
     struct walk walk = {0};
     pthread_t asker;
@@ -813,13 +813,18 @@ static enum line_end run_source(void)
     write_file("inside/file", "content");
     ck_assert_int_eq(symlink("../outside/victim", path_of("inside/link")), 0);
     ck_assert_int_eq(walk_add(&walk, inside, "."), 0);
-    ck_assert_int_eq(pthread_create(&asker, NULL, ask, NULL), 0);
+    ck_assert_int_eq(pthread_create(&asker, NULL, asks, NULL), 0);
     enum line_end end = source_run(&ours, &crew, &walk, NULL);
     line_end_waits(&theirs, LINE_LEFT);
     ck_assert_int_eq(pthread_join(asker, NULL), 0);
     close_lines();
     walk_fini(&walk);
     return end;
+}
+
+static enum line_end run_source(void)
+{
+    return run_source_with(ask);
 }
 
 static void request(uint8_t kind, uint32_t file, uint64_t offset, uint32_t length)
@@ -864,6 +869,63 @@ TEST(source__before_the_list)
 {
     request(RECORD_SEND, 0, 0, 1);
     ck_assert_int_eq(run_source(), LINE_FAILED);
+}
+
+/* ---- a file that cannot be read any more ---- */
+
+/* One request. Its answer, whose first record is *first. */
+static struct zcrp_msg *ask_for(const struct record *wanted, struct record *first)
+{
+    struct zcrp_msg *message = zcrp_alloc_msg(REQUEST_ROOM);
+    int code;
+
+    ck_assert_ptr_nonnull(message);
+    struct writer writer = writer_of(message->buffer, REQUEST_ROOM);
+    ck_assert(record_encode(&writer, wanted));
+    ck_assert_int_eq(line_send_first(&theirs, message, writer_length(&writer), 10000000000), 0);
+    message = line_receive_first(&theirs, 10000000000, &code);
+    ck_assert_ptr_nonnull(message);
+    struct reader reader = reader_of(message->buffer, message->length);
+    ck_assert(record_decode(&reader, first));
+    return message;
+}
+
+static void expect_hashes(const char *error)
+{
+    struct record wanted = {.kind = RECORD_HASHES}, first;
+
+    wanted.part.length = 7;
+    struct zcrp_msg *message = ask_for(&wanted, &first);
+    ck_assert_uint_eq(first.kind, RECORD_DIGESTS);
+    ck_assert_uint_eq(first.digests.error.length, strlen(error));
+    ck_assert_mem_eq(first.digests.error.bytes, error, strlen(error));
+    zcrp_free_msg(message);
+}
+
+/* A file that is as it was listed, and has a page that did not come, is on a disk that fails. */
+static void *ask_of_failing_disk(void *unused)
+{
+    static const struct record list = {.kind = RECORD_LIST}, bye = {.kind = RECORD_BYE};
+    const char *file = path_of("inside/file");
+    struct stat status;
+    struct record first;
+
+    ck_assert_int_eq(stat(file, &status), 0);
+    const struct timespec times[2] = {status.st_atim, status.st_mtim};
+    zcrp_free_msg(ask_for(&list, &first));
+    expect_hashes("");
+    ck_assert_int_eq(truncate(file, 0), 0);
+    expect_hashes("it became shorter while it was copied");
+    ck_assert_int_eq(truncate(file, status.st_size), 0);
+    ck_assert_int_eq(utimensat(AT_FDCWD, file, times, 0), 0);
+    expect_hashes(strerror(EIO));
+    zcrp_free_msg(ask_for(&bye, &first));
+    return unused;
+}
+
+TEST(source__a_disk_that_fails)
+{
+    ck_assert_int_eq(run_source_with(ask_of_failing_disk), LINE_FINE);
 }
 
 /* ---- answers that the target does not take ---- */

@@ -465,9 +465,11 @@ void incoming_begin(struct incoming *incoming, int directory, struct wanted *wan
 enum incoming_step incoming_next(struct incoming *incoming, uint64_t most, uint8_t *kind,
                                  struct range *part)
 {
-    bool waits = incoming->in_flight > 0;
+    bool waits = incoming->in_flight > 0, is_torn = mapping_is_torn(&incoming->mapping);
 
-    if (mapping_is_torn(&incoming->mapping) && incoming->error[0] == '\0')
+    if (is_torn && incoming->compares)
+        incoming->differs = true; /* what cannot be read is replaced */
+    else if (is_torn && incoming->error[0] == '\0')
         incoming_fail_errno(incoming, "no room for it", ENOSPC);
     if (incoming->error[0] != '\0')
         return waits ? INCOMING_WAIT : INCOMING_FAILED;

@@ -20,6 +20,7 @@ enum {
 /* A file that is open: from when it is first asked for until the target closes it. */
 struct opened {
     int fd;
+    uint32_t number; /* of its item */
     struct mapping mapping;
     uint32_t in_flight;  /* messages that are slices of it, and hashes under way */
     struct opened *next; /* of those that are closing */
@@ -162,9 +163,18 @@ static const char *open_item(struct source *source, struct item *item)
         return error;
     }
     (void)madvise(opened->mapping.memory, (size_t)item->size, MADV_SEQUENTIAL);
+    opened->number = (uint32_t)(item - source->items);
     source->open_count++;
     item->opened = opened;
     return NULL;
+}
+
+/* Why its mapping is torn: SIGBUS says nothing of that. */
+static const char *explain_torn(const struct source *source, const struct opened *opened)
+{
+    return changed(&source->items[opened->number], opened->fd) == NULL
+               ? strerror(EIO)
+               : "it became shorter while it was copied";
 }
 
 /* The file is not needed any more. To unmap a large file takes a while, so tidy does that when
@@ -302,7 +312,7 @@ static void finish_rows(struct source *source)
             continue;
         crew_wait(source->crew, &row->task.job);
         if (mapping_is_torn(&row->opened->mapping))
-            (void)snprintf(row->error, sizeof(row->error), "it became shorter while it was copied");
+            (void)snprintf(row->error, sizeof(row->error), "%s", explain_torn(source, row->opened));
         row->opened->in_flight--;
         row->opened = NULL;
     }
@@ -399,7 +409,7 @@ static int write_hashes(struct source *source, const struct record *request, str
         crew_wait(source->crew, &task.job);
         record.digests.hashes = (struct text){(char *)source->digests, leaves * HASH_BYTES};
         if (mapping_is_torn(&item->opened->mapping))
-            error = "it became shorter while it was copied";
+            error = explain_torn(source, item->opened);
     }
     if (error != NULL)
         record.digests = (__typeof__(record.digests)){text_of(error), {"", 0}};
