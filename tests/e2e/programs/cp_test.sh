@@ -227,6 +227,13 @@ check "... with its control bytes escaped" grep -qxF 'tree/new\012line' printed
 check "... and makes nothing" test -z "$(ls -A dry)"
 prints "verbose" copies -v tree localhost:"$place/there"
 check "... tells what is there" grep -qx 'tree/large: is there already' printed
+if [ -c /dev/full ]; then
+    for option in --dry-run --verbose --stats; do
+        complaint "$option to a full disk" 1 "cannot write to standard output: No space left" \
+            sh -c "'$program' --far-program '$program' $option tree/large localhost:'$place/dry' >/dev/full"
+    done
+    check "... which does not hold the copy up" cmp tree/large dry/large
+fi
 random_bytes 1250000 >slow
 start=$(date +%s%N)
 check "a rate" copies --rate 20M slow localhost:"$place/there"

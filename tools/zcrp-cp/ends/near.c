@@ -257,6 +257,15 @@ static int copy(struct near *near)
     return status;
 }
 
+/* The status, when all is printed: what cannot be written is no success. */
+static int finish_output(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    (void)complain("cannot write to standard output: %s", strerror(errno));
+    return status == STATUS_FINE ? STATUS_SOME_FAILED : status;
+}
+
 int near_run(const struct options *options, int count, char **words)
 {
     static struct near near = {.place = {.directory = -1}, .remote = {.in = -1, .out = -1}};
@@ -292,5 +301,5 @@ int near_run(const struct options *options, int count, char **words)
     walk_fini(&near.walk);
     free(near.far_paths);
     place_close(near.place.directory);
-    return status;
+    return finish_output(status);
 }
