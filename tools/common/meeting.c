@@ -127,18 +127,27 @@ bool meeting_is_line(const struct meeting_program *program, const char *line)
 
 /* ---- one host ---- */
 
+/* Both facts count: network namespaces of two hosts have one number, as a rule. */
+static bool read_facts(char facts[2 * FACT_ROOM])
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd >= 0 ? read(fd, facts, FACT_ROOM) : -1;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return length > 0 && readlink("/proc/self/ns/net", facts + FACT_ROOM, FACT_ROOM) > 0;
+}
+
 uint64_t meeting_host(void)
 {
     char facts[2 * FACT_ROOM] = "";
     uint8_t hash[crypto_generichash_BYTES_MIN];
     uint64_t host;
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
-    if (fd >= 0) {
-        (void)!read(fd, facts, FACT_ROOM);
-        (void)close(fd);
+    if (!read_facts(facts)) {
+        randombytes_buf(&host, sizeof(host));
+        return host;
     }
-    (void)!readlink("/proc/self/ns/net", facts + FACT_ROOM, FACT_ROOM);
     (void)crypto_generichash(hash, sizeof(hash), (const uint8_t *)facts, sizeof(facts), NULL, 0);
     memcpy(&host, hash, sizeof(host));
     return host;

@@ -56,7 +56,8 @@ bool meeting_read_port(const struct meeting_program *program, const char *line, 
 /* Does a line begin like one of these, whatever its version? Remote shells may print others. */
 bool meeting_is_line(const struct meeting_program *program, const char *line);
 
-/* What this process's meeting->host is. */
+/* What this process's meeting->host is. Where /proc does not tell it, it is one that no other
+ * process has. */
 uint64_t meeting_host(void);
 
 /* The far end reads the line from standard input. 0, or -1 with a complaint. Its complaints begin

@@ -5,6 +5,7 @@
 #include "zcrp-cp/user/location.h"
 #include "zcrp-cp/user/progress.h"
 
+#include "../../support/own.h"
 #include "../../support/suite.h"
 #include "common/complain.h"
 
@@ -234,4 +235,18 @@ TEST(meeting__lines)
     ck_assert(!meeting_read_port(&program_of_copies, "Welcome to zcrp-cp\n", &port, &is_one_host));
     ck_assert(meeting_is_line(&program_of_copies, "zcrp-cp 9 something\n"));
     ck_assert(!meeting_is_line(&program_of_copies, "Welcome\n"));
+}
+
+/* Without /proc two hosts must not take each other for one: the copy would call 127.0.0.1. */
+TEST(meeting_host__that_cannot_be_told)
+{
+    struct meeting made;
+
+    meeting_make(&made, 0);
+    ck_assert_uint_eq(meeting_host(), made.host);
+    struct rlimit before = own_leave_descriptors(0);
+    uint64_t first = meeting_host(), second = meeting_host();
+    own_limit_descriptors(before);
+    ck_assert_uint_ne(first, made.host);
+    ck_assert_uint_ne(first, second);
 }
