@@ -763,6 +763,45 @@ def test_exit_with_messages_in_flight():
         """)
 
 
+#: An event loop in a thread that goes on as the program ends, and a pair of its connections.
+DAEMON = """
+import asyncio, atexit, threading
+atexit.register(lambda: look())  # before any package registers its own, so it runs behind them
+import zcrp, zcrp.asyncio
+loop = asyncio.new_event_loop()
+threading.Thread(target=loop.run_forever, daemon=True).start()
+
+def run(coroutine):
+    return asyncio.run_coroutine_threadsafe(coroutine, loop).result(20)
+
+async def meet():
+    listener = await zcrp.asyncio.listen("127.0.0.1")
+    one, other = await asyncio.gather(zcrp.asyncio.connect("127.0.0.1", listener.port), listener.accept())
+    return listener, one, other
+"""
+
+
+def test_exit_ends_what_a_loop_waits_for():
+    """A loop in another thread goes on behind the close of all: nobody waits there for what does not come."""
+    printed = run_program(DAEMON + """
+async def wait():
+    global waiting
+    ends = listener, one, other = await meet()
+    calls = (one.receive_into(bytearray(1)), one.receive_batch([bytearray(1)] * 2), other.receive(),
+             other.receive_into(bytearray(1)), listener.accept())
+    waiting = [asyncio.ensure_future(call) for call in calls]
+    await asyncio.sleep(0.01)
+    return ends
+
+def look():
+    run(asyncio.wait(waiting, timeout=5))
+    print([call.done() and isinstance(call.exception(), ConnectionError) for call in waiting])
+
+ends = run(wait())
+""")
+    assert printed == f"{[True] * 5}\n"
+
+
 def test_ctrl_c():
     printed = run_program("""
         import asyncio, os, signal, threading, zcrp, zcrp.asyncio

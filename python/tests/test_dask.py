@@ -1028,11 +1028,22 @@ CLUSTER = """
             COMPUTE
     """
 
+CLUSTER_LEFT_OPEN = """
+    from distributed import Client, LocalCluster
 
-def on_a_cluster(tmp_path, compute):
+    if __name__ == "__main__":
+        cluster = LocalCluster(n_workers=2, threads_per_worker=1, protocol="zcrp", dashboard_address=None,
+                               memory_limit=0)
+        client = Client(cluster)
+        assert client.submit(sum, [1, 2]).result() == 3
+        COMPUTE
+    """
+
+
+def on_a_cluster(tmp_path, compute, cluster=CLUSTER):
     """Runs it on four workers, each a process. The lines that it, and Dask, printed."""
     program = tmp_path / "program.py"
-    program.write_text(textwrap.dedent(CLUSTER.replace("COMPUTE", compute.strip())), encoding="utf-8")
+    program.write_text(textwrap.dedent(cluster.replace("COMPUTE", compute.strip())), encoding="utf-8")
     done = subprocess.run([sys.executable, str(program)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=150, check=False)
     assert done.returncode == 0, done.stdout
@@ -1077,6 +1088,13 @@ def test_worker_that_was_killed(tmp_path):
     """)
     assert any("Restarting worker" in line for line in printed)
     assert not [line for line in printed if "ERROR" in line or "Traceback" in line], printed
+
+
+def test_cluster_that_is_left_open(tmp_path):
+    """Dask shuts it down as the program ends, over connections that are open still."""
+    printed = on_a_cluster(tmp_path, 'print("right")', CLUSTER_LEFT_OPEN)
+    assert "right" in printed
+    assert not [line for line in printed if re.search("atexit|ERROR|Traceback", line)], printed
 
 
 # ---- Dask's own tests

@@ -814,7 +814,7 @@ zcrp._door.lib = Struck()
 def look():
     room.append(1)  # BufferError while it is in flight
     print("it is free")
-atexit.unregister(zcrp._door._close_all)
+zcrp._door._at_exit.atexit = False
 atexit.register(look)
 atexit.register(zcrp._door._close_all)
 """

@@ -10,7 +10,6 @@ wait begins is not lost: Python remembers it, and the slice ends.
 """
 from __future__ import annotations
 
-import atexit
 import collections
 import errno
 import itertools
@@ -142,6 +141,8 @@ class Handle:
         #: The queue that it is in, and its number there. Only the program holds a queue.
         self.queue: Optional[weakref.ref[Any]] = None
         self.member = 0
+        #: Its owner's, if that has an event loop: called once the end of the process has closed it.
+        self.at_exit: Optional[weakref.WeakMethod[Callable[[], None]]] = None
         _open.add(self)
         for handle in list(_left):
             handle.end_close(0)
@@ -417,6 +418,12 @@ class Handle:
             _open.discard(self)
         return True
 
+    def tell_owner(self) -> None:
+        """The end of the process has closed it."""
+        at_exit = None if self.at_exit is None else self.at_exit()
+        if at_exit is not None:
+            at_exit()
+
     # ---- what both kinds of connection ask
 
     def address(self, ask: Callable[[Any, Any, int], int]) -> str:
@@ -493,10 +500,10 @@ def accept(listener: Handle, limit: int) -> Optional[Handle]:
     return None if code == TIMEOUT else Handle(room) if check(code) == OK else None
 
 
-@atexit.register
 def _close_all() -> None:
     """At exit, what was sent still arrives, and nothing is received into memory that Python gives back. Ctrl-C ends
-    that, and says nothing: it may be the second one, of somebody who has read a traceback already."""
+    that, and says nothing: it may be the second one, of somebody who has read a traceback already. The event loops of
+    other threads are told, which may run still."""
     handles = list(_open)
     try:
         for handle in handles:
@@ -509,3 +516,8 @@ def _close_all() -> None:
         for handle in handles:
             handle.begin_close()
             handle.take_all_back()
+            handle.tell_owner()
+
+
+#: Exit handlers of packages that make a finalizer first, as Dask does for this, find connections still open.
+_at_exit = weakref.finalize(_close_all, _close_all)

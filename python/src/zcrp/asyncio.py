@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import itertools
 import warnings
 import weakref
@@ -278,6 +279,7 @@ class Connection:
         """This end's address and port."""
         self._events = _Events.of(self._loop)
         self._member = self._events.add(self)
+        handle.at_exit = weakref.WeakMethod(self._at_exit)
 
     # ---- messages
 
@@ -434,6 +436,15 @@ class Connection:
         self._let_go()
         if not self._handle.abandon():
             self._handle.try_all_back()  # a close is under way
+        self._end_waiting()
+
+    def _at_exit(self) -> None:
+        """The end of the process has closed it, in another thread than the loop's."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._end_waiting)
+
+    def _end_waiting(self) -> None:
+        """It is closed: all that wait are told."""
         self._end_asking()
         self._end_all()
         self._changes.ring()
@@ -503,6 +514,7 @@ class Listener:
         """The port, also one that the system chose."""
         self._events = _Events.of(self._loop)
         self._member = self._events.add(self)
+        handle.at_exit = weakref.WeakMethod(self._at_exit)
 
     async def accept(self) -> Connection:
         """The next peer that connects."""
@@ -520,6 +532,11 @@ class Listener:
     def _changed(self) -> None:
         """Peers have called."""
         self._callers.ring()
+
+    def _at_exit(self) -> None:
+        """The end of the process has closed it, in another thread than the loop's."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._callers.ring)
 
     def statistics(self) -> ListenerStatistics:
         """The counters so far."""
