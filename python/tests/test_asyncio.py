@@ -766,7 +766,6 @@ def test_exit_with_messages_in_flight():
 #: An event loop in a thread that goes on as the program ends, and a pair of its connections.
 DAEMON = """
 import asyncio, atexit, threading
-atexit.register(lambda: look())  # before any package registers its own, so it runs behind them
 import zcrp, zcrp.asyncio
 loop = asyncio.new_event_loop()
 threading.Thread(target=loop.run_forever, daemon=True).start()
@@ -783,7 +782,10 @@ async def meet():
 
 def test_exit_ends_what_a_loop_waits_for():
     """A loop in another thread goes on behind the close of all: nobody waits there for what does not come."""
-    printed = run_program(DAEMON + """
+    printed = run_program("""
+import atexit
+atexit.register(lambda: look())  # before any package registers its own, so it runs behind theirs
+""" + DAEMON + """
 async def wait():
     global waiting
     ends = listener, one, other = await meet()
@@ -800,6 +802,21 @@ def look():
 ends = run(wait())
 """)
     assert printed == f"{[True] * 5}\n"
+
+
+def test_connect_at_exit():
+    """No thread starts any more that could look up a name."""
+    printed = run_program(DAEMON + """
+async def meet_and_part():
+    for end in await meet():
+        await end.close()
+
+@atexit.register
+def connect():
+    run(meet_and_part())
+    print("up")
+""")
+    assert printed == "up\n"
 
 
 def test_ctrl_c():

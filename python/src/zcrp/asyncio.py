@@ -579,6 +579,17 @@ async def listen(host: Optional[str] = None, port: Union[int, str] = 0,
     return Listener(_door.listen(host, port, native(options)))
 
 
+def _begin_to_open(*arguments: Any) -> asyncio.Future[Handle]:
+    """Opens a connection in another thread, because the resolver may take seconds. In an exit handler there is none,
+    because Python starts none any more: then the loop waits."""
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(RuntimeError):
+        return loop.run_in_executor(None, _door.connect, *arguments)
+    opening: asyncio.Future[Handle] = loop.create_future()
+    opening.set_result(_door.connect(*arguments))
+    return opening
+
+
 def _abandon(opening: asyncio.Future[Handle]) -> None:
     """Nobody waits any more for the connection that a thread has opened."""
     if not opening.cancelled() and opening.exception() is None:
@@ -617,10 +628,9 @@ async def connect(host: str, port: Union[int, str], options: Optional[Options] =
     Where no process listens, it tries for one second (:class:`zcrp.RefusedError`). It tries only the first of the
     host's addresses to which this machine has a route.
     """
-    loop = asyncio.get_running_loop()
     limit = None if _door.limit_ns(timeout) < 0 else timeout
     native_options = native_to_connect(options, timeout)
-    opening = loop.run_in_executor(None, _door.connect, host, port, native_options)  # the resolver may take seconds
+    opening = _begin_to_open(host, port, native_options)
     try:
         return await _opened(opening, limit)
     except asyncio.TimeoutError as error:
