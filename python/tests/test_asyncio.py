@@ -1,6 +1,8 @@
 """The same awaited: many messages for a wake-up, cancelling that cancels, closing, and what an event loop does."""
 import asyncio
+import contextlib
 import gc
+import logging
 import os
 import socket
 import threading
@@ -465,6 +467,30 @@ async def test_time_limit_of_a_connect_while_the_resolver_works():
                     break
                 await asyncio.sleep(0.001)
             assert opened[0].was_closed
+
+
+def test_a_loop_is_closed_while_the_resolver_works(caplog):
+    """What its thread opens then, nobody learns of: it is closed."""
+    caplog.set_level(logging.CRITICAL, "concurrent.futures")  # Python before 3.12 logs that the loop is closed
+    is_over, connect = threading.Event(), _door.connect
+
+    def late(*arguments):
+        is_over.wait(LONG)
+        return connect(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch, zcrp.listen(HOST) as listener:
+        patch.setattr(_door, "connect", late)
+        loop = asyncio.new_event_loop()
+        with pytest.raises(zcrp.CallTimeoutError):
+            loop.run_until_complete(zcrp.asyncio.connect(HOST, listener.port, timeout=0.1))
+        loop.close()
+        is_over.set()
+        with listener.accept(LONG) as here, pytest.raises(zcrp.PeerClosedError):
+            until = time.monotonic() + LONG
+            while time.monotonic() < until:
+                gc.collect()
+                with contextlib.suppress(zcrp.CallTimeoutError):
+                    here.receive(0.05)
 
 
 @awaited

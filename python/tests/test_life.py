@@ -562,6 +562,29 @@ def test_signal_as_a_caller_is_accepted(monkeypatch):
             there.receive(LONG)
 
 
+def test_signal_as_a_listener_is_opened(monkeypatch):
+    """It strikes as the package looks after a close that was left, and nobody has the listener: its port is free."""
+    class Left:
+        def end_close(self, limit):
+            raise KeyboardInterrupt
+
+    with zcrp.listen(HOST) as listener:
+        port = listener.port
+    with monkeypatch.context() as patch:
+        patch.setattr(_door, "_left", {Left()})
+        with pytest.raises(KeyboardInterrupt):
+            zcrp.listen(HOST, port)
+    gc.collect()
+    until = time.monotonic() + LONG
+    while True:
+        try:
+            zcrp.listen(HOST, port).close()
+            break
+        except zcrp.AddressError:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+
 def test_signal_takes_back(pair):
     one, _ = pair
     room = bytearray(4)

@@ -143,9 +143,13 @@ class Handle:
         self.member = 0
         #: Its owner's, if that has an event loop: called once the end of the process has closed it.
         self.at_exit: Optional[weakref.WeakMethod[Callable[[], None]]] = None
-        _open.add(self)
         for handle in list(_left):
             handle.end_close(0)
+
+    def keep(self) -> None:
+        """An owner has it, and closes it. The module holds it until then. One that nobody keeps closes when it is
+        dropped."""
+        _open.add(self)
 
     # ---- the queue
 

@@ -268,6 +268,7 @@ class Connection:
     def __init__(self, handle: Handle) -> None:
         self._loop = asyncio.get_running_loop()
         self._handle = handle
+        handle.keep()
         self._waiting: dict[int, Posted[Any]] = {}
         self._changes, self._over = _Bell(self._loop), _Bell(self._loop)
         self._is_lost = False
@@ -508,6 +509,7 @@ class Listener:
     def __init__(self, handle: Handle) -> None:
         self._loop = asyncio.get_running_loop()
         self._handle = handle
+        handle.keep()
         self._callers, self._over = _Bell(self._loop), _Bell(self._loop)
         self._is_lost = False
         self.port: int = _door.check(lib.door_listener_port(handle.door))

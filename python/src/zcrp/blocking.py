@@ -212,6 +212,7 @@ class Connection:
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
+        handle.keep()
         self._receiving = threading.RLock()
         self.peer = handle.address(lib.door_connection_peer)
         """The peer's address and port: ``192.0.2.1:7000``, ``[2001:db8::1]:7000``."""
@@ -408,6 +409,7 @@ class Listener:
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
+        handle.keep()
         self.port: int = _door.check(lib.door_listener_port(handle.door))
         """The port, also one that the system chose."""
 
@@ -472,6 +474,7 @@ def connect(host: str, port: Union[int, str], options: Optional[Options] = None,
     limit = _door.limit_ns(timeout)
     handle = _door.connect(host, port, native_to_connect(options, timeout))
     try:
+        handle.keep()
         _door.check_connected(_door.in_slices(lambda slice_ns: int(lib.door_connection_wait(handle.door, slice_ns)),
                                               limit))
         return Connection(handle)
