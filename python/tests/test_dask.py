@@ -589,6 +589,22 @@ async def test_close_while_it_reads():
     await b.close()
 
 
+@pytest.mark.parametrize("ends", ["close", "abort"])
+@awaited
+async def test_what_has_arrived_before_this_end_closes_is_not_read(ends):
+    """As over tcp://. Dask ends a stream so while another coroutine is about to read."""
+    a, b = await meet()
+    await a.write("x")
+    await asyncio.wait({b._table})
+    if ends == "close":
+        await b.close()
+    else:
+        b.abort()
+    with pytest.raises(CommClosedError):
+        await b.read()
+    await a.close()
+
+
 @awaited
 async def test_what_was_written_before_a_close_arrives():
     a, b = await meet()

@@ -205,7 +205,8 @@ class ZcrpComm(Comm):  # type: ignore[misc]
 
     async def read(self, deserializers: Any = None) -> Any:
         table = self._table
-        if table is None or (self._closed and not _is_good(table)):
+        is_left = not self._finalizer.alive  # this end has closed or aborted it: nobody wants what has arrived
+        if table is None or is_left or (self._closed and not _is_good(table)):
             raise CommClosedError(f"in {self}: it is closed")
         try:
             frames = await self._read_frames(table)
