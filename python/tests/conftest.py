@@ -1,10 +1,12 @@
 """Two ends of a connection in this process, and processes of their own for what a process does once."""
 import faulthandler
+import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import warnings
 
 import pytest
 
@@ -55,6 +57,21 @@ def in_thread(work):
     thread = threading.Thread(target=work)
     thread.start()
     return thread
+
+
+def in_child(work):
+    """Runs it in a child. Its exit status."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on: a process with threads
+        child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 @pytest.fixture

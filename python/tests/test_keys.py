@@ -4,14 +4,16 @@ import errno
 import gc
 import os
 import re
+import signal
 import sys
+import threading
 import time
 
 import pytest
 
 import zcrp
 import zcrp.asyncio
-from conftest import HOST, LONG, in_thread, run_program
+from conftest import HOST, LONG, in_child, in_thread, run_program
 
 KEY = bytes(range(32))
 
@@ -81,6 +83,28 @@ def test_keys_in_use_are_not_changed(tmp_path):
             with pytest.raises(zcrp.BusyError, match="the keys are in use"):
                 change()
     assert os.listdir(tmp_path) == ["log"]
+
+
+def test_fork_while_another_thread_changes_keys():
+    """The child uses them, or others."""
+    keys, changes, may_end = zcrp.Keys.psk("laboratory", KEY), threading.Event(), threading.Event()
+
+    def change(native):
+        changes.set()
+        return 0 if may_end.wait(LONG) else 1
+
+    thread = in_thread(lambda: keys._change(change))
+    assert changes.wait(LONG)
+
+    def child():
+        signal.alarm(5)
+        zcrp.Options(keys=keys)._native()
+
+    try:
+        assert in_child(child) == 0
+    finally:
+        may_end.set()
+        thread.join()
 
 
 def test_keys_of_the_environment(tmp_path):

@@ -13,7 +13,7 @@ import zcrp
 import zcrp.asyncio
 from zcrp import _door, _zcrp
 from zcrp._buffers import writable
-from conftest import HOST, IMPATIENT, LONG, StoppedPeer, in_thread, meet, run_program
+from conftest import HOST, IMPATIENT, LONG, StoppedPeer, in_child, in_thread, meet, run_program
 
 
 def calls(connection):
@@ -337,21 +337,6 @@ def test_close_without_a_thread():
 
 
 # ---- fork
-
-def in_child(work):
-    """Runs it in a child. Its exit status."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on: a process with threads
-        child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            work()
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
 
 def test_child_may_not_use_its_parents(pair):
     one, other = pair

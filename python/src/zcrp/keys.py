@@ -25,6 +25,11 @@ _LEAST, _MOST, _NAME_MOST = lib.ZCRP_KEYS_PSK_LEAST, lib.ZCRP_KEYS_PSK_MOST, lib
 #: Whoever uses keys may look one up after the last object of Python that has them is gone, so these are kept.
 _lookups: list[Any] = []
 
+#: Held while any keys are changed, or come into use. A child has one of its own: the thread that holds its parent's is
+#: not there.
+_changing = threading.Lock()
+os.register_at_fork(after_in_child=lambda: _changing._at_fork_reinit())  # type: ignore[attr-defined]
+
 
 @ffi.def_extern(error=0)  # type: ignore[untyped-decorator, unused-ignore]
 def look_up_key(context: Any, identity: Any, room: Any, size: int) -> int:
@@ -106,17 +111,16 @@ class Keys:
         if not isinstance(native, ffi.CData):
             raise TypeError("keys are made by Keys.read, Keys.psk, Keys.raw or Keys.certificate")
         self._native = ffi.gc(native, lib.zcrp_keys_free)
-        self._lock = threading.Lock()
         self._is_used = False
 
     def _use(self) -> Any:
         """The library's keys, for connections and listeners: their handshakes read them in other threads."""
-        with self._lock:
+        with _changing:
             self._is_used = True
         return self._native
 
     def _change(self, call: Callable[..., int], *arguments: Any) -> int:
-        with self._lock:
+        with _changing:
             if self._is_used:
                 raise BusyError("the keys are in use, so they cannot be changed any more")
             return call(self._native, *arguments)
