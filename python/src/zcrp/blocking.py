@@ -254,6 +254,9 @@ class Connection:
         later, the message is cancelled, and fails at the peer, too. A limit of 0 leaves the message itself no time: give
         a longer one, or post a buffer.
 
+        No other thread may post buffers meanwhile: one could take the message whose size has come. The next message, if
+        it is larger, then fails at both ends.
+
         A message of more than ``limit`` bytes stays with the peer: :class:`TooLargeError`. Give a limit if you do not
         trust the peer. :class:`EndOfStreamError`: the peer has closed, and there is no next message.
         """
