@@ -739,8 +739,13 @@ async def test_abort_while_a_peer_is_stopped():
     one, other = await meet()
     room = bytearray(4)
     all_posted = [other.receive_into(room) for _ in range(50)]
+
+    class Stopped(StoppedPeer):
+        def door_close(self, door):
+            """It waits for the peer."""
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_door, "lib", StoppedPeer())
+        patch.setattr(_door, "lib", Stopped())
         other.abort()
         assert _door.lib.looks <= 4  # each takes 100 ms
         for posted in all_posted:
