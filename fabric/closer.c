@@ -57,12 +57,13 @@ static void close_one(struct domain *d, struct list *from)
         link_close(w->control);
     domain_enter(d);
     d->closers.at_others -= is_other;
+    if (is_other) /* whoever closes its endpoint may take no other one */
+        (void)pthread_cond_signal(&d->closers.added);
     w->ep->closing--;
     way_destroy(w);
     (void)pthread_cond_broadcast(&d->closers.closed);
 }
 
-/* A thread that has closed one of the others is the next that may. */
 static void *run(void *domain)
 {
     struct domain *d = domain;

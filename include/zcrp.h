@@ -697,9 +697,9 @@ ZCRP_PUBLIC int zcrp_wait_any(struct zcrp_msg *const messages[], int count, int6
  * ZCRP_ERROR_BUSY: a sender on this host has begun to copy to the buffer, and its process is
  * stopped; or a system call of this process takes longer than that, because memory of a peer on
  * this host, or of a mapped file that it sends, does not arrive, or because its thread gets no
- * processor. The message stays in flight, and ends with ZCRP_ERROR_CANCELLED when the copy or the
- * call is over, or the sender's process ends.
- * ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
+ * processor. The message stays in flight until the copy or the call is over, or the sender's
+ * process ends. It then ends with ZCRP_ERROR_CANCELLED, or with ZCRP_OK if all of it had arrived
+ * before. ZCRP_ERROR_IDLE: not in flight (any more). Else _ARGUMENT, _FORKED. */
 ZCRP_PUBLIC int zcrp_cancel(struct zcrp_msg *message);
 
 /* Asks the sender for the size in bytes of the next message that has no buffer yet. It is for a

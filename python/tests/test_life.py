@@ -466,6 +466,18 @@ time.sleep(0.2)
 """, lambda c: time.sleep(0.1))
 
 
+def test_exit_closes_before_older_handlers():
+    """As multiprocessing's, which waits for children that may wait for the end of a connection."""
+    printed = run_program("""
+        import atexit, tempfile
+        room = tempfile.TemporaryDirectory()  # it has a finalizer
+        atexit.register(lambda: print("open" if zcrp._door._open else "closed"))
+        import zcrp
+        listener = zcrp.listen("127.0.0.1")
+        """)
+    assert printed == "closed\n"
+
+
 def test_exit_by_an_exception():
     run_program("""
         import zcrp
@@ -822,7 +834,7 @@ zcrp._door.lib = Struck()
 def look():
     room.append(1)  # BufferError while it is in flight
     print("it is free")
-zcrp._door._at_exit.atexit = False
+atexit.unregister(zcrp._door._close_all)
 atexit.register(look)
 atexit.register(zcrp._door._close_all)
 """

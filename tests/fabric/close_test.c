@@ -154,7 +154,9 @@ TEST(close__behind_a_large_message_without_memory)
     POST(fi_tsend(p.a.ep, out, LARGE, NULL, p.to_b, 2, out));
     grant(&p.b, in, 2);
     post_small(&p, small, COUNT);
-    for (int i = 0; i < 100; i++) { /* it has the grant, sends, and learns of its fault */
+    /* It has the grant, sends, and learns of its fault. Its close bears 5 s in which b takes
+     * nothing. */
+    for (int64_t until = now_ms() + 100; now_ms() < until;) {
         node_turn(&p.a);
         (void)usleep(1000);
     }

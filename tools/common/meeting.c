@@ -21,9 +21,11 @@ enum {
     NAME_ROOM = 64,
     WORDS_MOST = 64, /* of the remote shell, and behind it */
     ARGUMENTS_MOST = 16,
-    STRANGE_MOST = 64, /* lines of the remote shell before the answer */
-    WAITS = 300,       /* of 10 ms: so long may the far end take to end */
-    NOT_FOUND = 127,   /* a shell's status for a command that it does not find */
+    LINE_MOST = 1 << 16, /* bytes; a longer line counts as several */
+    STRANGE_MOST =
+        65,          /* lines of the remote shell, and the far end's empty one before its answer */
+    WAITS = 300,     /* of 10 ms: so long may the far end take to end */
+    NOT_FOUND = 127, /* a shell's status for a command that it does not find */
 };
 
 void meeting_make(struct meeting *meeting, uint16_t port)
@@ -327,7 +329,7 @@ int remote_start(struct remote *remote, const char *shell, const char *login,
  * after a signal. */
 static bool read_line(int fd, char line[MEETING_ROOM])
 {
-    size_t length = 0;
+    size_t length = 0, bytes = 0;
     char c;
 
     for (;;) {
@@ -335,7 +337,7 @@ static bool read_line(int fd, char line[MEETING_ROOM])
 
         if (count <= 0)
             return false;
-        if (c == '\n')
+        if (c == '\n' || ++bytes == LINE_MOST)
             break;
         if (length < MEETING_ROOM - 1)
             line[length++] = c;
@@ -393,7 +395,7 @@ int remote_meet(struct remote *remote, const struct meeting *meeting,
 void remote_end(struct remote *remote)
 {
     const struct timespec moment = {.tv_nsec = 10000000};
-    int status;
+    int status, code = errno; /* a complaint may follow */
 
     if (remote->in >= 0)
         (void)close(remote->in);
@@ -412,4 +414,5 @@ void remote_end(struct remote *remote)
     if (remote->out >= 0)
         (void)close(remote->out);
     remote->out = -1;
+    errno = code;
 }

@@ -10,6 +10,7 @@ wait begins is not lost: Python remembers it, and the slice ends.
 """
 from __future__ import annotations
 
+import atexit
 import collections
 import errno
 import itertools
@@ -504,6 +505,7 @@ def accept(listener: Handle, limit: int) -> Optional[Handle]:
     return None if code == TIMEOUT else Handle(room) if check(code) == OK else None
 
 
+@atexit.register
 def _close_all() -> None:
     """At exit, what was sent still arrives, and nothing is received into memory that Python gives back. Ctrl-C ends
     that, and says nothing: it may be the second one, of somebody who has read a traceback already. The event loops of
@@ -521,7 +523,3 @@ def _close_all() -> None:
             handle.begin_close()
             handle.take_all_back()
             handle.tell_owner()
-
-
-#: Exit handlers of packages that make a finalizer first, as Dask does for this, find connections still open.
-_at_exit = weakref.finalize(_close_all, _close_all)

@@ -585,8 +585,11 @@ def _begin_to_open(*arguments: Any) -> asyncio.Future[Handle]:
     """Opens a connection in another thread, because the resolver may take seconds. In an exit handler there is none,
     because Python starts none any more: then the loop waits."""
     loop = asyncio.get_running_loop()
-    with contextlib.suppress(RuntimeError):
+    try:
         return loop.run_in_executor(None, _door.connect, *arguments)
+    except RuntimeError as error:
+        if "shutdown" not in str(error):
+            raise
     opening: asyncio.Future[Handle] = loop.create_future()
     opening.set_result(_door.connect(*arguments))
     return opening

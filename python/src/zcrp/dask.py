@@ -26,6 +26,7 @@ the memory held before.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import errno
 import logging
@@ -47,7 +48,7 @@ from distributed.comm.utils import ensure_concrete_host, from_frames, to_frames
 from distributed.protocol.utils import host_array
 from distributed.utils import ensure_ip, ensure_memoryview, get_ip
 
-from . import _renamed
+from . import _door, _renamed
 from . import asyncio as zcrp_asyncio
 from ._buffers import blank
 from .errors import AddressError, AuthenticationError, ClosedError, Error, SystemCallError
@@ -65,6 +66,10 @@ if not TYPE_CHECKING:
     __getattr__ = _renamed.getter(__name__, {"KeysRefused": "KeysRefusedError"})
 
 logger = logging.getLogger(__name__)
+
+# Dask makes a finalizer ahead of its exit handlers, which find comms open then: finalizers run behind them.
+atexit.unregister(_door._close_all)
+weakref.finalize(_door._close_all, _door._close_all)
 
 KEYS = "distributed.comm.zcrp.keys"
 """The setting that names a file of ``zcrp-keys``; with it, nobody without the key is served."""
