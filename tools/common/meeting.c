@@ -21,7 +21,7 @@ enum {
     NAME_ROOM = 64,
     WORDS_MOST = 64, /* of the remote shell, and behind it */
     ARGUMENTS_MOST = 16,
-    LINE_MOST = 1 << 16, /* bytes; a longer line counts as several */
+    LINE_MOST = 1 << 12, /* bytes; a longer line counts as several */
     STRANGE_MOST =
         65,          /* lines of the remote shell, and the far end's empty one before its answer */
     WAITS = 300,     /* of 10 ms: so long may the far end take to end */
