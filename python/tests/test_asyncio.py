@@ -470,7 +470,7 @@ async def test_time_limit_of_a_connect_while_the_resolver_works():
 
 
 def test_a_loop_is_closed_while_the_resolver_works(caplog):
-    """What its thread opens then, nobody learns of: it is closed."""
+    """The thread still opens a connection, which nobody gets. So it is closed."""
     caplog.set_level(logging.CRITICAL, "concurrent.futures")  # Python before 3.12 logs that the loop is closed
     is_over, connect = threading.Event(), _door.connect
 
@@ -684,7 +684,7 @@ def test_close_that_ends_with_its_loop():
 
 @awaited
 async def test_signal_during_a_cancelled_close():
-    """Before all is cancelled. What is left counts as cancelled, or is ended by the close, and an abort cancels it."""
+    """A signal strikes while the close cancels messages. The others count as cancelled, and an abort cancels them."""
     one, other = await meet(zcrp.Options(linger=60))
     room = bytearray(4)
     posted, sent = one.receive_into(room), one.send(bytes(10))

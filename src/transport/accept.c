@@ -156,7 +156,7 @@ static int await_datagram(int fd, instant deadline)
 int accept_peer(int fd, instant deadline)
 {
     int type = option(fd, SO_TYPE);
-    if (type == SOCK_STREAM || type == SOCK_SEQPACKET)
+    if (type >= 0 && type != SOCK_DGRAM && type != SOCK_RAW)
         return -EPROTOTYPE; /* what is in there is no datagram of a caller's */
     enum wrapping wrapping = wrapping_of(fd);
     struct cookie_jar jar = keyed_hash_jar();

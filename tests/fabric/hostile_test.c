@@ -624,7 +624,7 @@ static void let_call(struct stage *s, pid_t child, const char *port)
     ck_assert(WIFSTOPPED(status));
 }
 
-/* What a program waits for ends before they are all closed, and those are closed many at once. */
+/* An operation ends before the callers' connections are closed. Many of those close at once. */
 TEST(hostile__callers_that_answer_no_close)
 {
     uint8_t *large = filled(LARGE, 1);

@@ -22,10 +22,9 @@ enum {
     WORDS_MOST = 64, /* of the remote shell, and behind it */
     ARGUMENTS_MOST = 16,
     LINE_MOST = 1 << 12, /* bytes; a longer line counts as several */
-    STRANGE_MOST =
-        65,          /* lines of the remote shell, and the far end's empty one before its answer */
-    WAITS = 300,     /* of 10 ms: so long may the far end take to end */
-    NOT_FOUND = 127, /* a shell's status for a command that it does not find */
+    STRANGE_MOST = 65,   /* lines of the remote shell, and the far end's empty one */
+    WAITS = 300,         /* of 10 ms: so long may the far end take to end */
+    NOT_FOUND = 127,     /* a shell's status for a command that it does not find */
 };
 
 void meeting_make(struct meeting *meeting, uint16_t port)

@@ -7,7 +7,7 @@
  * where the kernel does not say, only this user's files count. Text becomes printable. A file whose
  * process has ended is removed, if it is a board. No more rows of a file are read than a process
  * writes, and of a folder only SAMPLE_LOOKS_MOST, each try counted. Each folder has its share of
- * SAMPLE_ENTITIES_MOST, and what those before it have left. What is beyond is left out, so that
+ * SAMPLE_ENTITIES_MOST, and places that earlier folders did not need. The rest is left out, so that
  * nobody's files hold the others' up, or take their places. */
 #ifndef TOP_SAMPLE_H
 #define TOP_SAMPLE_H

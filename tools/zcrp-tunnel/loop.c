@@ -32,7 +32,7 @@ static atomic_bool usr1_came;
 
 /* ---- jobs ---- */
 
-/* What waits for askers with the same hash, in order, and how many threads these have. */
+/* Askers with the same hash: their jobs that wait, in order, and how many threads they have. */
 struct share {
     struct job *first, *last;
     int threads;

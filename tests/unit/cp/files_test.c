@@ -400,8 +400,8 @@ TEST(mapping__a_file_that_shrinks)
     (void)close(fd);
 }
 
-/* What is there becomes shorter, or its disk fails, while it is compared with a source's file: it
- * is another one, and is replaced. */
+/* The target's file becomes shorter, or its disk fails, while it is compared with the source's:
+ * then it is replaced. */
 TEST(incoming__what_is_there_cannot_be_read)
 {
     enum { BYTES = 1 << 20 };

@@ -153,8 +153,7 @@ int beneath_status(int directory, const char *path, struct stat *status)
 
 /* ---- words ---- */
 
-/* What the word says by its end: what is in a directory, also by "a/./"; a directory; or neither.
- */
+/* The word's end. "/.", also of "a/./": a directory's contents; "/": a directory; "": neither. */
 static const char *end_of(const char *word)
 {
     size_t length = strlen(word), name = length;
